@@ -1,5 +1,5 @@
 /** The response to an item for a user who may edit, some 4 kB: one line of JSON with escaped slashes, as WordPress writes it. */
-export function itemAnswer(
+export function itemResponse(
   origin: string,
   mount: string,
   path: string,
@@ -20,7 +20,7 @@ export function itemAnswer(
     'create-categories',
     'assign-categories',
   ]
-  const answer = {
+  const response = {
     id: Number(id),
     date: '2026-03-01T08:00:00',
     date_gmt: '2026-03-01T08:00:00',
@@ -70,5 +70,5 @@ export function itemAnswer(
       curies: [{ name: 'wp', href: 'https://api.w.org/{rel}', templated: true }],
     },
   }
-  return JSON.stringify(answer).replaceAll('/', '\\/')
+  return JSON.stringify(response).replaceAll('/', '\\/')
 }

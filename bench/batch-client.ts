@@ -11,7 +11,7 @@ export type Way = { readonly name: string; run(round: number): Promise<unknown> 
 export type BatchClient = {
   /** The items in a number of concurrent batches. */
   batches(count: number, round: number): Promise<void>
-  /** Gives back how many of its items got no answer in time. */
+  /** Gives back how many of its items got no response in time. */
   hurriedBatch(round: number): Promise<number>
   singles(round: number): Promise<void>
   close(): Promise<void>
@@ -34,17 +34,17 @@ export async function updatable(
   const known = async (): Promise<number[]> => {
     // By number, as not all collections have dates.
     const query = `per_page=${options.count}&orderby=id&order=desc&context=edit&_fields=id`
-    const answer = await fetch(`${origin}${mount}/wp/v2/${collection}?${query}`, { headers })
-    return ((await answer.json()) as { id: number }[]).map(({ id }) => id)
+    const response = await fetch(`${origin}${mount}/wp/v2/${collection}?${query}`, { headers })
+    return ((await response.json()) as { id: number }[]).map(({ id }) => id)
   }
   const there = await known()
   for (let number = there.length; create !== undefined && number < options.count; number += 1) {
-    const answer = await fetch(`${origin}${mount}/wp/v2/${collection}`, {
+    const response = await fetch(`${origin}${mount}/wp/v2/${collection}`, {
       method: 'POST',
       headers,
       body: JSON.stringify(create(number)),
     })
-    if (answer.status !== 201) throw new Error(`${collection}: ${answer.status} ${await answer.text()}`)
+    if (response.status !== 201) throw new Error(`${collection}: ${response.status} ${await response.text()}`)
   }
   return create === undefined ? there : known()
 }
@@ -65,23 +65,24 @@ export function batchClient(
   const pool = new Pool(origin, { connections: options.connections })
   const headers = { 'content-type': 'application/json', authorization: options.authorization }
   const ask = async (method: 'POST' | 'PUT', path: string, body: unknown, expected: number) => {
-    const answer = await pool.request({
+    const response = await pool.request({
       method,
       path: `${root}${path}`,
       headers,
       body: JSON.stringify(body),
     })
-    const text = await answer.body.text()
-    if (answer.statusCode !== expected) throw new Error(`${path}: ${answer.statusCode} ${text.slice(0, 200)}`)
+    const text = await response.body.text()
+    if (response.statusCode !== expected)
+      throw new Error(`${path}: ${response.statusCode} ${text.slice(0, 200)}`)
     return text
   }
   const send = (requests: readonly Item[]): Promise<string> => ask('POST', '/batch/v1', { requests }, 207)
   const failedItem = /"status":[45]/
   const sendAll = async (requests: readonly Item[]): Promise<void> => {
-    const answer = await send(requests)
-    const at = answer.search(failedItem)
+    const response = await send(requests)
+    const at = response.search(failedItem)
     if (at !== -1)
-      throw new Error(`an item of a batch failed: …${answer.slice(Math.max(0, at - 200), at + 40)}`)
+      throw new Error(`an item of a batch failed: …${response.slice(Math.max(0, at - 200), at + 40)}`)
   }
   const updates = (round: number): Item[] => updatesOf(options.ids, options.update, round)
   return {

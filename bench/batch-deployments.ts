@@ -91,7 +91,7 @@ const rowOf = (name: string, update: Update, costs: Costs): Row => {
   const processor = parts(mean(costs.one, 'site'), mean(costs.own, 'site'))
   const clock = parts(wall(costs.one), wall(costs.own))
   const hands = [costs.two, costs.three, costs.four]
-  const best = hands.reduce((least, hand) => (wall(hand) < wall(least) ? hand : least), costs.two)
+  const best = hands.reduce((min, hand) => (wall(hand) < wall(min) ? hand : min), costs.two)
   const site = `${name}, ${update}`
   const split = `${processor.startUp.toFixed(1)} + ${processor.item.toFixed(1)}`
   const startUpInItems = (processor.startUp / processor.item).toFixed(1)

@@ -72,10 +72,10 @@ export async function siteGateway(origin: string): Promise<GatewayProcess> {
 
 async function routesLearned(url: string): Promise<void> {
   for (let time = 0; ; time += 1) {
-    const answer = await fetch(url)
-    await answer.arrayBuffer()
-    if (answer.status === 200) return
-    if (time === 100) throw new Error(`the routes of the site are not known: ${answer.status}`)
+    const response = await fetch(url)
+    await response.arrayBuffer()
+    if (response.status === 200) return
+    if (time === 100) throw new Error(`the routes of the site are not known: ${response.status}`)
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }

@@ -175,9 +175,9 @@ export async function startStack(settings: StackSettings): Promise<Stack> {
     const nginx = startProcess('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr'])
     started.push(nginx)
     await untilReady(nginx, async () => {
-      const answer = await fetch(`${origin}/index.php/wp-json/`)
-      if (answer.status !== 200) throw new Error(`status ${answer.status}`)
-      await answer.arrayBuffer()
+      const response = await fetch(`${origin}/index.php/wp-json/`)
+      if (response.status !== 200) throw new Error(`status ${response.status}`)
+      await response.arrayBuffer()
     })
     const known = JSON.parse(await readFile(credentials, 'utf8')) as Stack['credentials']
     const forgetRevisions = async (): Promise<void> => {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { itemAnswer } from './batch-answer.ts'
+import { itemResponse } from './batch-answer.ts'
 
 /** How long it takes: a part for each request, whatever is in it, and a part for each item. */
 export type Pace = {
@@ -15,7 +15,7 @@ export type Pace = {
 export type SlowUpstream = {
   readonly origin: string
   /** Most requests that were there at one moment. */
-  mostAtOnce(): number
+  maxAtOnce(): number
   /** Begins to count anew. */
   forget(): void
   close(): Promise<void>
@@ -34,7 +34,7 @@ const itemHeaders = '{"Allow":"GET, POST, PUT, PATCH, DELETE"}'
 export async function startSlowUpstream(options: Pace): Promise<SlowUpstream> {
   let busy = 0
   let present = 0
-  let most = 0
+  let max = 0
   const waiting: (() => void)[] = []
   const work = async (items: number): Promise<void> => {
     if (busy < options.workers) busy += 1
@@ -45,12 +45,13 @@ export async function startSlowUpstream(options: Pace): Promise<SlowUpstream> {
     else next()
   }
   /** What it answers is what a WordPress answers, in size and shape. */
-  const answer = async (
+  const reply = async (
     host: string,
     url: string,
     content: string,
   ): Promise<[status: number, text: string]> => {
-    const made = ({ path, body = {} }: Item): string => itemAnswer(`http://${host}`, rootOf(url), path, body)
+    const made = ({ path, body = {} }: Item): string =>
+      itemResponse(`http://${host}`, rootOf(url), path, body)
     if (!url.endsWith(batchRoute)) {
       await work(1)
       const body = content === '' ? {} : (JSON.parse(content) as Readonly<Record<string, unknown>>)
@@ -64,11 +65,11 @@ export async function startSlowUpstream(options: Pace): Promise<SlowUpstream> {
   }
   const server = createServer(async (request, response) => {
     present += 1
-    most = Math.max(most, present)
+    max = Math.max(max, present)
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk)
     const { host = '' } = request.headers
-    const [status, content] = await answer(host, request.url ?? '', Buffer.concat(chunks).toString())
+    const [status, content] = await reply(host, request.url ?? '', Buffer.concat(chunks).toString())
     present -= 1
     response.writeHead(status, {
       'Content-Type': 'application/json; charset=UTF-8',
@@ -80,9 +81,9 @@ export async function startSlowUpstream(options: Pace): Promise<SlowUpstream> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    mostAtOnce: () => most,
+    maxAtOnce: () => max,
     forget: () => {
-      most = present
+      max = present
     },
     close: () =>
       new Promise((resolve) => {

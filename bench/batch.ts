@@ -121,7 +121,7 @@ async function againstSlow(title: string, pace: Pace, split: 'auto' | 'chunk'): 
   upstream.forget()
   let number = 1_000_000
   console.log(await hitsBesideBatches(`${gateway.origin}${hitPath}`, () => through.hurriedBatch(number++)))
-  console.log(`  most upstream requests at once: ${upstream.mostAtOnce()} (bound ${bound}); ${load()}`)
+  console.log(`  most upstream requests at once: ${upstream.maxAtOnce()} (bound ${bound}); ${load()}`)
   await Promise.all([one, eight, through].map((client) => client.close()))
   await gateway.stop()
   await upstream.close()

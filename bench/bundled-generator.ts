@@ -20,9 +20,9 @@ export async function generate(
     while (performance.now() < end) {
       const sent = performance.now()
       try {
-        const answer = await pool.request({ path: pathname + search, method: 'GET', headers })
-        await answer.body.dump({ limit: Number.MAX_SAFE_INTEGER })
-        if (answer.statusCode >= 400) failures += 1
+        const response = await pool.request({ path: pathname + search, method: 'GET', headers })
+        await response.body.dump({ limit: Number.MAX_SAFE_INTEGER })
+        if (response.statusCode >= 400) failures += 1
       } catch {
         failures += 1
       }

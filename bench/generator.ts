@@ -7,7 +7,7 @@ import type { ScenarioFacts } from './scenarios.ts'
 export type Load = {
   readonly requests: number
   readonly seconds: number
-  /** Answers that were not 2xx or 3xx, and sockets that failed. */
+  /** Responses that were not 2xx or 3xx, and sockets that failed. */
   readonly failures: number
   readonly p50Ms: number
   readonly p99Ms: number
@@ -18,7 +18,7 @@ export type Order = {
   readonly url: string
   readonly seconds: number
   /** Lines `Name: value`. */
-  readonly fields: readonly string[]
+  readonly headers: readonly string[]
   /** A program of bench/wrk with its arguments. */
   readonly script: { readonly name: string; readonly args: readonly string[] } | undefined
   readonly over?: ScenarioFacts['over']
@@ -43,13 +43,13 @@ function wrk(pinned: (command: readonly string[]) => readonly string[]): Generat
   return {
     name: 'wrk',
     runsScripts: true,
-    async run({ url, seconds, fields, script, over }) {
-      if (over === 'h2') return overHttp2(pinned, { url, seconds, fields })
+    async run({ url, seconds, headers, script, over }) {
+      if (over === 'h2') return overHttp2(pinned, { url, seconds, headers })
       const program =
         script === undefined ? [] : ['-s', fileURLToPath(new URL(`wrk/${script.name}`, import.meta.url))]
       const [command = '', ...args] = pinned([
         ...['wrk', '-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '--timeout', '10s'],
-        ...fields.flatMap((line) => ['-H', line]),
+        ...headers.flatMap((line) => ['-H', line]),
         ...program,
         url,
         ...(script === undefined ? [] : ['--', ...script.args]),
@@ -64,11 +64,11 @@ const streams = 4
 /** h2load (Debian package nghttp2-client): as many requests at once as wrk, on a quarter of the connections. It reports no percentiles. */
 async function overHttp2(
   pinned: (command: readonly string[]) => readonly string[],
-  { url, seconds, fields }: Pick<Order, 'url' | 'seconds' | 'fields'>,
+  { url, seconds, headers }: Pick<Order, 'url' | 'seconds' | 'headers'>,
 ): Promise<Load> {
   const [command = '', ...args] = pinned([
     ...['h2load', '-t1', `-c${connections / streams}`, `-m${streams}`, `-D${seconds}`],
-    ...fields.flatMap((line) => ['-H', line]),
+    ...headers.flatMap((line) => ['-H', line]),
     url,
   ])
   return parseH2load((await execute(command, args)).stdout, seconds)
@@ -119,10 +119,10 @@ function bundled(pinned: (command: readonly string[]) => readonly string[]): Gen
   return {
     name: 'bundled generator (install wrk for steadier numbers and all scenarios)',
     runsScripts: false,
-    async run({ url, seconds, fields }) {
+    async run({ url, seconds, headers }) {
       const [command = '', ...args] = pinned([
         ...[process.execPath, '--import', 'tsx', run, 'generate', url],
-        ...[String(seconds), String(connections), ...fields],
+        ...[String(seconds), String(connections), ...headers],
       ])
       return JSON.parse((await execute(command, args)).stdout) as Load
     },

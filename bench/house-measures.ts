@@ -63,8 +63,8 @@ const longFunctions = (sources: readonly Source[], maxLines: number): readonly s
   })
 
 /**
- * Words for which the field has another one, as a whole word of a name; `hold` where it is a quarantine, and not where a client holds a
- * slot. `field` is WordPress's and OpenAPI's own word for members of JSON, and stays in their folders.
+ * Words for which the header has another one, as a whole word of a name; `hold` where it is a quarantine, and not where a client holds a
+ * slot. `header` is WordPress's and OpenAPI's own word for members of JSON, and stays in their folders.
  */
 const privateWords =
   /^(notes?|noted|spreads?|spreading|heard|unheard|witness(es|ed)?|statements?|permits?|permitted|remembered|most|least|patience|distrust(ed)?|standings?|findings?|receivers?|sensitivity|withheld|told|outdated|doors?|wings?|overtaken|mend(ed)?|announce(s|d|r)?|announcing|answer(s|ed|able|ing)?|generations?)$/

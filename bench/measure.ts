@@ -86,36 +86,36 @@ async function ask(
   { peer, origin }: RunningPeer,
   scenario: Scenario,
   suffix: string,
-  fields: readonly string[],
+  headerLines: readonly string[],
 ): Promise<Probe> {
-  const headers = Object.fromEntries(fields.map((line) => line.split(/: (.*)/s, 2)))
+  const headers = Object.fromEntries(headerLines.map((line) => line.split(/: (.*)/s, 2)))
   const url = `${origin}${peer.targets[scenario]}${suffix}`
-  const answer = await request(url, { headers, dispatcher: clientOver(factsOf(scenario).over) })
-  const content = Buffer.from(await answer.body.arrayBuffer())
-  const flat = Object.entries(answer.headers).map(([name, value]) => [name, String(value)])
-  return { status: answer.statusCode, fields: Object.fromEntries(flat), content }
+  const response = await request(url, { headers, dispatcher: clientOver(factsOf(scenario).over) })
+  const content = Buffer.from(await response.body.arrayBuffer())
+  const flat = Object.entries(response.headers).map(([name, value]) => [name, String(value)])
+  return { status: response.statusCode, headers: Object.fromEntries(flat), content }
 }
 
 /** Additional headers of a client: to revalidate, the tag from a response of the same peer (peers change tags). */
-async function fieldsOf(running: RunningPeer, scenario: Scenario): Promise<readonly string[]> {
-  const { fields = [], revalidates } = factsOf(scenario)
-  if (revalidates === undefined) return fields
-  const { etag } = (await ask(running, scenario, '', fields)).fields
-  return [...fields, `If-None-Match: ${etag}`]
+async function headersOf(running: RunningPeer, scenario: Scenario): Promise<readonly string[]> {
+  const { headers = [], revalidates } = factsOf(scenario)
+  if (revalidates === undefined) return headers
+  const { etag } = (await ask(running, scenario, '', headers)).headers
+  return [...headers, `If-None-Match: ${etag}`]
 }
 
-/** Asks (the first answers may fill a cache, or make a coded form) until one comes as the scenario says, and returns it. */
+/** Asks (the first responses may fill a cache, or make a coded form) until one comes as the scenario says, and returns it. */
 export async function probe(running: RunningPeer, scenario: Scenario): Promise<Probe> {
   const { expects, script, name, revalidates } = factsOf(scenario)
   let wrong: string | undefined
   for (let tries = 0; tries < 20; tries += 1) {
     const isNew = expects === 'forwarded' && script === 'distinct.lua'
     const suffix = script === undefined || script === 'upload.lua' ? '' : String(isNew ? tries + 1 : 1)
-    const answer = await ask(running, scenario, suffix, await fieldsOf(running, scenario))
-    wrong = running.peer.check(scenario, answer)
-    if (revalidates !== undefined && answer.status !== 304) wrong = `status ${answer.status}`
-    const isCoded = name !== 'hit-192k-gzip' || answer.fields['content-encoding'] === 'gzip'
-    if (wrong === undefined && isCoded) return answer
+    const response = await ask(running, scenario, suffix, await headersOf(running, scenario))
+    wrong = running.peer.check(scenario, response)
+    if (revalidates !== undefined && response.status !== 304) wrong = `status ${response.status}`
+    const isCoded = name !== 'hit-192k-gzip' || response.headers['content-encoding'] === 'gzip'
+    if (wrong === undefined && isCoded) return response
     wrong ??= 'not gzipped'
     await sleep(50)
   }
@@ -148,9 +148,9 @@ export async function warmUp(
   generator: Generator,
   limits: { readonly requests: number; readonly seconds: number },
 ): Promise<void> {
-  let answered = 0
-  for (let second = 0; second < limits.seconds && answered < limits.requests; second += 1) {
-    answered += (await measure(running, scenario, generator, 1)).requests
+  let responded = 0
+  for (let second = 0; second < limits.seconds && responded < limits.requests; second += 1) {
+    responded += (await measure(running, scenario, generator, 1)).requests
   }
 }
 
@@ -172,7 +172,7 @@ export async function measure(
 ): Promise<Round> {
   const { peer, origin } = running
   const { expects, script, scriptArguments = [], purges, over } = factsOf(scenario)
-  const fields = await fieldsOf(running, scenario)
+  const headers = await headersOf(running, scenario)
   newTargets += 10_000_000
   const program =
     script === undefined ? undefined : { name: script, args: [String(newTargets), ...scriptArguments] }
@@ -180,7 +180,7 @@ export async function measure(
   const stormed = purges === true ? purging(peer, scenario, storm.signal) : undefined
   const before = running.processorSeconds()
   const url = `${origin}${peer.targets[scenario]}`
-  const load = await generator.run({ url, seconds, fields, script: program, over })
+  const load = await generator.run({ url, seconds, headers, script: program, over })
   const used = running.processorSeconds() - before
   storm.abort()
   await stormed

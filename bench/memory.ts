@@ -35,7 +35,7 @@ const policy: CachePolicy = {
 const found = createRouter(siteRows).find('GET', '/site/v2/posts') as Found
 const signal = new AbortController().signal
 
-type Made = { readonly fields: string[]; readonly content: Buffer }
+type Made = { readonly headers: string[]; readonly content: Buffer }
 
 /** As many lists as posts: list `n` shows posts `n` to `n + 9`, all around. */
 const listOf = (n: number): Buffer => {
@@ -51,7 +51,7 @@ const listOf = (n: number): Buffer => {
 }
 
 /** New strings, as a socket gives them: literals would be counted once for all entries. */
-const fieldsOf = (n: number): string[] =>
+const headersOf = (n: number): string[] =>
   [
     'Content-Type',
     'application/json; charset=UTF-8',
@@ -92,8 +92,8 @@ const cache = createCache({
 })
 
 /** The two ends: a list as sites answer it, and next to nothing, where all is overhead. */
-const list = (n: number): Made => ({ fields: fieldsOf(n), content: listOf(n) })
-const nothing = (): Made => ({ fields: [], content: Buffer.from('{}') })
+const list = (n: number): Made => ({ headers: headersOf(n), content: listOf(n) })
+const nothing = (): Made => ({ headers: [], content: Buffer.from('{}') })
 
 const read = (n: number): CacheRead => ({
   service: 'site',
@@ -106,18 +106,18 @@ const read = (n: number): CacheRead => ({
   }),
   partition: 'public',
   method: 'GET',
-  fields: {},
-  sentField: () => undefined,
+  headers: {},
+  sentHeader: () => undefined,
   policy,
   tags: (made) => tagger.storedTags(found, {}, made),
   signal,
 })
 
 /** Stores one response and reads it so often. */
-const store = async (n: number, { fields, content }: Made, hits: number): Promise<number> => {
-  const response: GatewayResponse = { status: 200, fields, content }
+const store = async (n: number, { headers, content }: Made, hits: number): Promise<number> => {
+  const response: GatewayResponse = { status: 200, headers, content }
   for (let i = 0; i <= hits; i += 1) {
-    const { outcome } = await cache.answer(read(n), async () => response)
+    const { outcome } = await cache.response(read(n), async () => response)
     if (outcome !== (i === 0 ? 'miss' : 'hit')) throw new Error(`read ${i} of entry ${n} was a ${outcome}`)
   }
   return content.length

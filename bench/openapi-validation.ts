@@ -59,7 +59,7 @@ const validate = (method: string, path: string, query: string, body?: Buffer): v
   const found = find(method, path)
   if (found.kind !== 'found') throw new Error(found.kind)
   const { row, endpoint, pathParameters } = found
-  const fields = {
+  const headers = {
     host: 'a.example',
     accept: '*/*',
     'content-type': 'application/json',
@@ -71,9 +71,9 @@ const validate = (method: string, path: string, query: string, body?: Buffer): v
     endpoint,
     pathParameters,
     query,
-    contentType: fields['content-type'],
+    contentType: headers['content-type'],
     content: body,
-    fields,
+    headers,
   })
   if (result.kind !== 'valid') throw new Error(JSON.stringify(result.body))
 }

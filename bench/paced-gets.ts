@@ -3,7 +3,7 @@ import { Client } from 'undici'
 export type PacedGets = {
   /** How long each hit took, in milliseconds. */
   readonly hits: readonly number[]
-  /** Answers that did not come from the cache. */
+  /** Responses that did not come from the cache. */
   readonly others: number
 }
 

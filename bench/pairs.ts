@@ -12,17 +12,17 @@ import {
   startWorld,
   warmUp,
 } from './measure.ts'
-import type { Peer, ReadyAnswer } from './peer.ts'
+import type { Peer, ReadyResponse } from './peer.ts'
 import { peers } from './peers/index.ts'
 import { otherBuild, plain, trellis } from './peers/trellis.ts'
-import { readyAnswers } from './ready-answers.ts'
+import { readyResponses } from './ready-answers.ts'
 import { factsOf, type Scenario, type ScenarioFacts } from './scenarios.ts'
 import { inTurns, inWords } from './turns.ts'
 
 /**
  * Two servers in turns of a second, so that what disturbs the machine disturbs both: what a change of some per cent needs.
  * `against`: the name of a peer, or the folder of another build (its main.js). Prints processor time a request of both, and how
- * many requests this build answers in the time in which the other one answers one.
+ * many requests this build answers in the time in which the other one responses one.
  */
 export async function benchPairs(against = 'http-proxy', named = 'pass', pairs = 14): Promise<void> {
   await withBoth(against, named, async ({ mine, theirs, chosen, generator }) => {
@@ -79,22 +79,28 @@ export async function withBoth(
   const other = chooseOther(against)
   const { generator, loadPin, originPort, serverPin, origin } = await startWorld()
   const running: RunningPeer[] = []
-  const answers: ReadyAnswer[] = []
+  const responses: ReadyResponse[] = []
   try {
     const chosen = chooseScenarios(named, other, generator.runsScripts)
     for (const peer of [trellis, other]) {
       const settings = settingsFor(peer, chosen)
       const over = chosen[0]?.over
-      const started = await startPeer(peer, { originPort, answers, pin: serverPin, settings, over })
+      const started = await startPeer(peer, {
+        originPort,
+        answers: responses,
+        pin: serverPin,
+        settings,
+        over,
+      })
       running.push(started)
       for (const { name, fill: filled, revalidates } of chosen) {
         if (filled !== undefined) await fill(started, name)
         const probed = await probe(started, name)
         if (peer !== trellis) continue
-        answers.push(...readyAnswers(name, probed))
+        responses.push(...readyResponses(name, probed))
         // Bare node:http makes its 304 of the whole response.
         const whole = revalidates && wholeOf(over)
-        if (whole !== undefined) answers.push(...readyAnswers(whole, await probe(started, whole)))
+        if (whole !== undefined) responses.push(...readyResponses(whole, await probe(started, whole)))
       }
     }
     const [mine, theirs] = running as [RunningPeer, RunningPeer]

@@ -1,10 +1,10 @@
 import type { Scenario, ScenarioFacts } from './scenarios.ts'
 
-/** One answer with its fields, for peers that serve from memory what Trellis serves from its cache: the same bytes. */
-export type ReadyAnswer = {
+/** One answer with its headers, for peers that serve from memory what Trellis serves from its cache: the same bytes. */
+export type ReadyResponse = {
   readonly target: string
   readonly status: number
-  readonly fields: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>>
   readonly content: string
 }
 
@@ -13,15 +13,15 @@ export type PeerContext = {
   readonly originPort: number
   /** A separate folder for configuration files. */
   readonly folder: string
-  readonly answers: readonly ReadyAnswer[]
+  readonly answers: readonly ReadyResponse[]
   readonly settings?: ScenarioFacts['settings']
   readonly over?: ScenarioFacts['over']
 }
 
-/** An answer as it was sent: content still coded. */
+/** A response as it was sent: content still coded. */
 export type Probe = {
   readonly status: number
-  readonly fields: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>>
   readonly content: Buffer
 }
 
@@ -35,8 +35,8 @@ export type Peer = {
   missing(): string | undefined
   /** The command that serves on `port`; must stay in the foreground. */
   command(context: PeerContext): Promise<readonly string[]>
-  /** Undefined when an answer came the way the scenario says, else what is wrong. */
-  check(scenario: Scenario, answer: Probe): string | undefined
+  /** Undefined when a response came the way the scenario says, else what is wrong. */
+  check(scenario: Scenario, response: Probe): string | undefined
   /** Has the target of a scenario forgotten. */
   purge?(scenario: Scenario): Promise<void>
 }

@@ -52,9 +52,9 @@ function readProcesses(): Map<number, ProcessFacts> {
 }
 
 function parseStat(line: string): ProcessFacts {
-  // proc(5): the command in parentheses may hold anything, the fields after the last one are numbers.
-  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ')
-  const at = (index: number): number => Number(fields[index] ?? 0)
+  // proc(5): the command in parentheses may hold anything, the headers after the last one are numbers.
+  const headers = line.slice(line.lastIndexOf(')') + 2).split(' ')
+  const at = (index: number): number => Number(headers[index] ?? 0)
   // ppid; utime and stime; cutime and cstime of children that have ended.
   return { parent: at(1), ticks: at(11) + at(12) + at(13) + at(14) }
 }

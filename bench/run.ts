@@ -25,8 +25,8 @@ if (mode === 'serve') {
   process.once('SIGTERM', () => process.exit())
   await servers[rest[0] ?? '']?.(Number(rest[1]), rest[2] ?? '')
 } else if (mode === 'generate') {
-  const [url = '', seconds, connections, ...fields] = rest
-  console.log(JSON.stringify(await generate(url, Number(seconds), Number(connections), fields)))
+  const [url = '', seconds, connections, ...headers] = rest
+  console.log(JSON.stringify(await generate(url, Number(seconds), Number(connections), headers)))
 } else if (mode === 'batch') await benchBatches()
 else if (mode === 'pairs')
   await benchPairs(rest[0], rest[1], rest[2] === undefined ? undefined : Number(rest[2]))

@@ -30,15 +30,15 @@ export type ScenarioFacts = {
   readonly title: string
   /** Peer that ratios are taken against. */
   readonly yardstick: string
-  /** Request fields. */
-  readonly fields?: readonly string[]
-  /** With the entity tag that the peer's own answer carries, as a client that has it would ask; the answer is a 304. */
+  /** Request headers. */
+  readonly headers?: readonly string[]
+  /** With the entity tag that the peer's own response carries, as a client that has it would ask; the response is a 304. */
   readonly revalidates?: true
   /** Program for wrk in bench/wrk; without wrk the scenario is left out. */
   readonly script?: string
   /** Arguments of the program, behind the number at which new targets begin. */
   readonly scriptArguments?: readonly string[]
-  /** How an answer must have come about. */
+  /** How a response must have come about. */
   readonly expects: 'hit' | 'forwarded' | 'refused'
   /** Targets to be asked for once before anything is measured: this many, numbered from 1. */
   readonly fill?: number
@@ -61,7 +61,7 @@ export const scenarios: readonly ScenarioFacts[] = [
     name: 'hit-192k-gzip',
     title: 'cache hit, 192 kB, Accept-Encoding: gzip',
     yardstick: 'node-http',
-    fields: ['Accept-Encoding: gzip'],
+    headers: ['Accept-Encoding: gzip'],
     expects: 'hit',
   },
   {
@@ -141,12 +141,12 @@ const configuredHit = (
   name: Scenario,
   title: string,
   settings: Settings,
-  fields: readonly string[] = [],
+  headers: readonly string[] = [],
 ): ScenarioFacts => ({
   name,
   title: `cache hit with ${title}`,
   yardstick: 'plain',
-  fields,
+  headers,
   expects: 'hit',
   settings,
 })

@@ -8,7 +8,7 @@ import fastify from 'fastify'
 import { Pool } from 'undici'
 import { keyPair } from '../test/support/certificates.ts'
 import { contents, indexContent } from './content.ts'
-import type { ReadyAnswer } from './peer.ts'
+import type { ReadyResponse } from './peer.ts'
 
 /**
  * Servers that run as `bench/run.ts serve NAME PORT ARGUMENT`, each in a separate process: the origin behind all
@@ -48,30 +48,30 @@ async function serveOrigin(port: number): Promise<void> {
 
 type Held = {
   readonly status: number
-  readonly fields: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>>
   readonly content: Buffer | undefined
 }
 
 const withoutContent = new Set(['content-length', 'content-type', 'content-encoding'])
 
-type Find = (target: string, fields: IncomingMessage['headers']) => Held | undefined
+type Find = (target: string, headers: IncomingMessage['headers']) => Held | undefined
 
-/** A ready answer looked up by its target, or its 304. */
-async function readAnswers(answerFile: string): Promise<Find> {
-  const answers = JSON.parse(await readFile(answerFile, 'utf8')) as readonly ReadyAnswer[]
+/** A ready response looked up by its target, or its 304. */
+async function readResponses(responseFile: string): Promise<Find> {
+  const responses = JSON.parse(await readFile(responseFile, 'utf8')) as readonly ReadyResponse[]
   const plain = new Map<string, Held>()
   const coded = new Map<string, Held>()
   const unchanged = new Map<string, Held>()
-  for (const { target, status, fields, content } of answers) {
+  for (const { target, status, headers, content } of responses) {
     const octets = Buffer.from(content)
     const zipped = gzipSync(octets)
-    plain.set(target, { status, fields, content: octets })
+    plain.set(target, { status, headers, content: octets })
     const length = { 'content-length': String(zipped.length), 'content-encoding': 'gzip' }
-    coded.set(target, { status, fields: { ...fields, ...length }, content: zipped })
-    const rest = Object.entries(fields).filter(([name]) => !withoutContent.has(name))
-    unchanged.set(target, { status: 304, fields: Object.fromEntries(rest), content: undefined })
+    coded.set(target, { status, headers: { ...headers, ...length }, content: zipped })
+    const rest = Object.entries(headers).filter(([name]) => !withoutContent.has(name))
+    unchanged.set(target, { status: 304, headers: Object.fromEntries(rest), content: undefined })
   }
-  const [item] = answers
+  const [item] = responses
   /** One of a working set: stored with its own content when it is first requested, as a cache would. */
   const storeItem = (target: string): Held | undefined => {
     const one = target.startsWith('/files/item/') ? plain.get(item?.target ?? '') : undefined
@@ -80,33 +80,33 @@ async function readAnswers(answerFile: string): Promise<Find> {
     plain.set(target, own)
     return own
   }
-  return (target, fields) => {
-    const from = fields['accept-encoding'] === 'gzip' ? coded : plain
+  return (target, headers) => {
+    const from = headers['accept-encoding'] === 'gzip' ? coded : plain
     const found = from.get(target) ?? storeItem(target)
-    const known = fields['if-none-match']
-    return known !== undefined && known === found?.fields['etag'] ? unchanged.get(target) : found
+    const known = headers['if-none-match']
+    return known !== undefined && known === found?.headers['etag'] ? unchanged.get(target) : found
   }
 }
 
 /** The least that node:http can do. */
-async function fromMap(answerFile: string): Promise<RequestListener> {
-  const find = await readAnswers(answerFile)
+async function fromMap(responseFile: string): Promise<RequestListener> {
+  const find = await readResponses(responseFile)
   return ({ url = '', headers }, response) => {
     const found = find(url, headers)
     if (found === undefined) response.writeHead(404).end()
-    else response.writeHead(found.status, found.fields).end(found.content)
+    else response.writeHead(found.status, found.headers).end(found.content)
   }
 }
 
 /** The least that node:http2 can do. */
-async function serveHttp2(port: number, answerFile: string): Promise<void> {
-  const find = await readAnswers(answerFile)
+async function serveHttp2(port: number, responseFile: string): Promise<void> {
+  const find = await readResponses(responseFile)
   const server = createSecureServer(keyPair('good'))
   server.on('stream', (stream, headers) => {
     const found = find(headers[':path'] ?? '', headers)
     const content = found?.content
     stream.respond(
-      { ':status': found?.status ?? 404, ...found?.fields },
+      { ':status': found?.status ?? 404, ...found?.headers },
       { endStream: content === undefined },
     )
     if (content !== undefined) stream.end(content)
@@ -130,10 +130,10 @@ async function serveDispatch(port: number, originPort: string): Promise<void> {
     const { raw } = reply
     const handler = {
       onConnect: () => {},
-      onHeaders: (status: number, fields: readonly Buffer[]) => {
+      onHeaders: (status: number, headers: readonly Buffer[]) => {
         raw.writeHead(
           status,
-          fields.map((part) => part.toString('latin1')),
+          headers.map((part) => part.toString('latin1')),
         )
         return true
       },

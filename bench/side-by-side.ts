@@ -14,11 +14,11 @@ import {
   startWorld,
   warmUp,
 } from './measure.ts'
-import type { Peer, ReadyAnswer } from './peer.ts'
+import type { Peer, ReadyResponse } from './peer.ts'
 import { peers } from './peers/index.ts'
 import { fileTargets } from './peers/targets.ts'
 import { trellis } from './peers/trellis.ts'
-import { readyAnswers } from './ready-answers.ts'
+import { readyResponses } from './ready-answers.ts'
 import { summarise, table } from './report.ts'
 import { scenarios } from './scenarios.ts'
 
@@ -65,7 +65,7 @@ export async function benchServers(): Promise<void> {
 }
 
 async function startAll(world: World, running: RunningPeer[], leftOut: string[]): Promise<void> {
-  const answers: ReadyAnswer[] = []
+  const responses: ReadyResponse[] = []
   for (const peer of peers.filter((one) => chosenPeers?.includes(one.name) ?? true)) {
     const missing = peer.missing()
     if (missing !== undefined) {
@@ -73,16 +73,16 @@ async function startAll(world: World, running: RunningPeer[], leftOut: string[])
       console.log(`${peer.title} is left out, it needs: ${missing}`)
       continue
     }
-    const started = await startPeer(peer, { ...world, answers, pin: world.serverPin })
+    const started = await startPeer(peer, { ...world, answers: responses, pin: world.serverPin })
     running.push(started)
     for (const { name, fill: filled } of partOf(peer, world.generator)) {
       if (filled !== undefined) await fill(started, name)
       const probed = await probe(started, name)
-      if (peer === trellis) answers.push(...readyAnswers(name, probed))
+      if (peer === trellis) responses.push(...readyResponses(name, probed))
     }
     // Bare node:http serves one content for a whole working set.
     if (peer === trellis)
-      answers.sort((a, b) => Number(b.target === fileTargets.hit) - Number(a.target === fileTargets.hit))
+      responses.sort((a, b) => Number(b.target === fileTargets.hit) - Number(a.target === fileTargets.hit))
   }
 }
 

@@ -46,8 +46,8 @@ const fetchTimes = (caches: number, keys: number): Float64Array =>
 type Counts = { memory: number; tier: number; upstream: number; lookups: number }
 
 /** As many as let what was there at the start go, and no run take minutes. */
-const leastEvents = 600_000
-const mostEvents = 3_000_000
+const minEvents = 600_000
+const maxEvents = 3_000_000
 
 /** Plays reads and writes until what was there at the start no longer matters, then counts as many again. */
 const play = (scenario: Scenario): { readonly counts: Counts; readonly reads: number } => {
@@ -61,7 +61,7 @@ const play = (scenario: Scenario): { readonly counts: Counts; readonly reads: nu
   const writtenAt = fetchTimes(knowers, keys)
   const counts: Counts = { memory: 0, tier: 0, upstream: 0, lookups: 0 }
   const perSecond = scenario.readsPerSecond + scenario.writesPerSecond
-  const events = Math.min(mostEvents, Math.max(leastEvents, perSecond * ttl * 3))
+  const events = Math.min(maxEvents, Math.max(minEvents, perSecond * ttl * 3))
   const isFresh = (fetchedAt: number, known: number, now: number): boolean =>
     fetchedAt > (writtenAt[known] as number) && now - fetchedAt < ttl
 

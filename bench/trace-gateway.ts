@@ -4,23 +4,23 @@ import { createPartitions } from '../src/cache/cache-read.ts'
 import type { Clock } from '../src/clock.ts'
 import type { Config, SiteConfig } from '../src/config/config.ts'
 import { checkConfig } from '../src/config/load.ts'
-import { arrived, Generation, type Service } from '../src/exchange/exchange.ts'
+import { arrived, ConfigSnapshot, type Service } from '../src/exchange/exchange.ts'
 import { type HandleContext, handle } from '../src/exchange/handle.ts'
 import { type BuiltService, buildService, closeServices } from '../src/gateway/build-service.ts'
 import { startEmbedded } from '../src/gateway/contracts.ts'
 import { unlimited } from '../src/http/bounds.ts'
-import { fieldValue } from '../src/http/message.ts'
+import { headerValue } from '../src/http/message.ts'
 import { createMetrics } from '../src/observability/metrics.ts'
 
 /** What came back: all that a reader could tell an old state by. */
-export type TraceAnswer = { readonly status: number; readonly text: string; readonly total: string }
+export type TraceResponse = { readonly status: number; readonly text: string; readonly total: string }
 
 /** `handle`, the cache and the contract as in the product, without sockets in front and with a separate clock. */
 export type TraceGateway = {
-  ask(method: string, target: string, content?: string): Promise<TraceAnswer & { readonly hit: boolean }>
+  ask(method: string, target: string, content?: string): Promise<TraceResponse & { readonly hit: boolean }>
   readonly upstreamRequests: number
   /** The same without a gateway. */
-  direct(target: string): Promise<TraceAnswer>
+  direct(target: string): Promise<TraceResponse>
   close(): Promise<void>
 }
 
@@ -28,7 +28,7 @@ const root = '/index.php/site-json'
 const publicUrl = 'http://127.0.0.1:8080'
 const editor = `Basic ${Buffer.from('admin:trellis-demo').toString('base64')}`
 
-/** The neutral names on both sides, so that the answers can be compared byte for byte. */
+/** The neutral names on both sides, so that the responses can be compared byte for byte. */
 const configText = (target: string): string => `
 services:
   site:
@@ -63,14 +63,14 @@ const counted = (service: Service) => {
       ...upstream,
       forward: (request) => {
         count.requests += 1
-        const answer = upstream.forward(request)
-        const settled = answer.then(
+        const response = upstream.forward(request)
+        const settled = response.then(
           () => undefined,
           () => undefined,
         )
         count.pending.add(settled)
         void settled.then(() => count.pending.delete(settled))
-        return answer
+        return response
       },
     },
   }
@@ -125,7 +125,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
   })
   await untilLearned(built.service)
   const watched = counted(built.service)
-  const generation = new Generation([watched.service])
+  const snapshot = new ConfigSnapshot([watched.service])
   const { signal } = new AbortController()
 
   return {
@@ -136,12 +136,12 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
         id: 'trace',
         origin: 'client',
         client: { address: '127.0.0.1', protocol: 'http', viaTrustedProxy: false },
-        generation,
+        snapshot,
         service: watched.service,
         request: {
           method,
           target: `${root}${target}`,
-          fields:
+          headers:
             body === undefined
               ? { host: '127.0.0.1:8080' }
               : {
@@ -161,18 +161,18 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
       // Background validations end within the moment in which they began: the clock moves between requests only.
       await Promise.all(watched.count.pending)
       const { cache: how } = exchange.record
-      const total = fieldValue(response.fields, 'x-wp-total') ?? ''
+      const total = headerValue(response.headers, 'x-wp-total') ?? ''
       return { status: response.status, text, total, hit: how === 'hit' || how === 'stale' }
     },
     get upstreamRequests() {
       return watched.count.requests
     },
     direct: async (target) => {
-      const answer = await fetch(`${site.origin}${root}${target}`)
+      const response = await fetch(`${site.origin}${root}${target}`)
       return {
-        status: answer.status,
-        text: await answer.text(),
-        total: answer.headers.get('x-wp-total') ?? '',
+        status: response.status,
+        text: await response.text(),
+        total: response.headers.get('x-wp-total') ?? '',
       }
     },
     close: async () => {

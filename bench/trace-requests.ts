@@ -143,11 +143,11 @@ const writeOf = (
   posts: readonly number[],
   pages: readonly number[],
 ): TraceRequest => {
-  const write = (method: string, path: string, fields: Record<string, unknown>): TraceRequest => ({
+  const write = (method: string, path: string, headers: Record<string, unknown>): TraceRequest => ({
     kind: 'write',
     method,
     target: `/site/v2${path}`,
-    content: JSON.stringify(fields),
+    content: JSON.stringify(headers),
   })
   const post = pick(random, posts)
   const at = random()

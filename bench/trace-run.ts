@@ -1,5 +1,5 @@
 import type { Clock } from '../src/clock.ts'
-import { startTraceGateway, type TraceAnswer, type TraceGateway } from './trace-gateway.ts'
+import { startTraceGateway, type TraceGateway, type TraceResponse } from './trace-gateway.ts'
 import { type TraceRequest, traceRequests } from './trace-requests.ts'
 
 /** How one cache did on the trace. */
@@ -9,7 +9,7 @@ export type TraceResult = {
   readonly hits: number
   /** Reads that the cache sent on, and in Trellis's case validations. */
   readonly upstreamReads: number
-  /** Answers that differed from what the site would have said at that moment. */
+  /** Responses that differed from what the site would have said at that moment. */
   readonly stale: number
 }
 
@@ -28,7 +28,7 @@ const writeShare = 0.01
 type Yardstick = {
   readonly name: string
   readonly purgesOnWrite: boolean
-  readonly stored: Map<string, { readonly answer: TraceAnswer; readonly until: number }>
+  readonly stored: Map<string, { readonly response: TraceResponse; readonly until: number }>
   hits: number
   upstreamReads: number
   stale: number
@@ -43,18 +43,18 @@ const yardstick = (name: string, purgesOnWrite: boolean): Yardstick => ({
   stale: 0,
 })
 
-const isSame = (a: TraceAnswer, b: TraceAnswer): boolean =>
+const isSame = (a: TraceResponse, b: TraceResponse): boolean =>
   a.status === b.status && a.text === b.text && a.total === b.total
 
-const readYardstick = (cache: Yardstick, target: string, truth: TraceAnswer, now: number): void => {
+const readYardstick = (cache: Yardstick, target: string, truth: TraceResponse, now: number): void => {
   const known = cache.stored.get(target)
   if (known !== undefined && known.until > now) {
     cache.hits += 1
-    if (!isSame(known.answer, truth)) cache.stale += 1
+    if (!isSame(known.response, truth)) cache.stale += 1
     return
   }
   cache.upstreamReads += 1
-  cache.stored.set(target, { answer: truth, until: now + ttlMs })
+  cache.stored.set(target, { response: truth, until: now + ttlMs })
 }
 
 const idsOf = async (gateway: TraceGateway, target: string): Promise<readonly number[]> =>
@@ -67,7 +67,7 @@ type Race = {
   readonly trellis: Tally
   readonly others: readonly Yardstick[]
   /** What the site says of a target, until the next write. */
-  readonly truths: Map<string, TraceAnswer>
+  readonly truths: Map<string, TraceResponse>
 }
 
 type Write = Extract<TraceRequest, { kind: 'write' }>
@@ -88,10 +88,10 @@ const read = async (
   const truth = truths.get(target) ?? (await gateway.direct(target))
   if (truth.status !== 200) throw new Error(`${target}: ${truth.status} ${truth.text}`)
   truths.set(target, truth)
-  const answer = await gateway.ask('GET', target)
+  const response = await gateway.ask('GET', target)
   trellis.reads += 1
-  if (answer.hit) trellis.hits += 1
-  if (!isSame(answer, truth)) trellis.stale += 1
+  if (response.hit) trellis.hits += 1
+  if (!isSame(response, truth)) trellis.stale += 1
   for (const other of others) readYardstick(other, target, truth, now)
 }
 

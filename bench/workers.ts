@@ -19,12 +19,12 @@ type Work = {
   readonly title: string
   readonly target: string
   readonly status: number
-  readonly fields: readonly string[]
+  readonly headers: readonly string[]
 }
 const works: readonly Work[] = [
-  { title: 'refused by validation', target: `${posts}?per_page=1000`, status: 400, fields: [] },
-  { title: 'cache hit', target: hit, status: 200, fields: [] },
-  { title: 'cache hit, a connection for each', target: hit, status: 200, fields: ['Connection: close'] },
+  { title: 'refused by validation', target: `${posts}?per_page=1000`, status: 400, headers: [] },
+  { title: 'cache hit', target: hit, status: 200, headers: [] },
+  { title: 'cache hit, a connection for each', target: hit, status: 200, headers: ['Connection: close'] },
 ]
 
 /** Times are processor time of one request. */
@@ -55,10 +55,10 @@ const parentSeconds = (shell: number): number =>
     )
     .reduce((sum, one) => sum + one, 0)
 
-const round = async ({ origin, program }: GatewayProcess, { target, fields }: Work): Promise<Round> => {
+const round = async ({ origin, program }: GatewayProcess, { target, headers }: Work): Promise<Round> => {
   const used = () => ({ all: processorSeconds(program.pid), parent: parentSeconds(program.pid) })
   const before = used()
-  const load = await generator.run({ url: `${origin}${target}`, seconds, fields, script: undefined })
+  const load = await generator.run({ url: `${origin}${target}`, seconds, headers, script: undefined })
   const after = used()
   return {
     perSecond: load.requests / load.seconds,
@@ -97,9 +97,9 @@ try {
     const seen: Record<Name, Round[]> = { one: [], two: [] }
     for (let turn = 0; turn <= rounds; turn += 1) {
       for (const name of ['one', 'two'] as const) {
-        const answer = await fetch(`${gateways[name].origin}${work.target}`)
-        await answer.arrayBuffer()
-        if (answer.status !== work.status) throw new Error(`${work.title}: status ${answer.status}`)
+        const response = await fetch(`${gateways[name].origin}${work.target}`)
+        await response.arrayBuffer()
+        if (response.status !== work.status) throw new Error(`${work.title}: status ${response.status}`)
         const result = await round(gateways[name], work)
         // The first one warms up.
         if (turn > 0) seen[name].push(result)

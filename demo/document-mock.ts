@@ -1,5 +1,5 @@
 import { isJsonObject } from '../src/http/json-text.ts'
-import { requestField } from '../src/http/message.ts'
+import { requestHeader } from '../src/http/message.ts'
 import {
   type ApiBundle,
   below,
@@ -123,14 +123,16 @@ export const startDocumentMock = (options: DocumentMockOptions): Promise<Embedde
     trackingParameters: [],
   })
   const prefix = options.basePath.replace(/\/$/, '')
-  const answer = (request: ReceivedRequest): EmbeddedReply => {
+  const response = (request: ReceivedRequest): EmbeddedReply => {
     const [target = ''] = request.target.split('?', 1)
-    const finding = target.startsWith(prefix) ? find(request.method, target.slice(prefix.length)) : undefined
-    const operation = finding?.kind === 'found' ? operationOf(finding.endpoint) : undefined
+    const routeMatch = target.startsWith(prefix)
+      ? find(request.method, target.slice(prefix.length))
+      : undefined
+    const operation = routeMatch?.kind === 'found' ? operationOf(routeMatch.endpoint) : undefined
     const located = operation && operations.get(operationKey(operation))
     return located === undefined
       ? problem(404, 'the document has no such operation')
-      : reply(bundle, located, preferencesOf(requestField(request.fields, 'prefer')))
+      : reply(bundle, located, preferencesOf(requestHeader(request.fields, 'prefer')))
   }
-  return serveEmbedded(answer, options)
+  return serveEmbedded(response, options)
 }

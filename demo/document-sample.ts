@@ -12,8 +12,8 @@ import {
 const deepest = 6
 /** No value nests deeper, whatever its schema requires: a schema may require itself. */
 const deepestOfAll = 16
-const mostValues = 5_000
-const mostItems = 20
+const maxValues = 5_000
+const maxItems = 20
 const longestText = 10_000
 
 const texts: Readonly<Record<string, string>> = {
@@ -39,9 +39,9 @@ const numberOf = (schema: JsonObject, name: string): number | undefined => {
 
 const textOf = (schema: JsonObject): string => {
   const made = texts[String(schema['format'])] ?? 'string'
-  const least = Math.min(numberOf(schema, 'minLength') ?? 0, longestText)
-  const most = numberOf(schema, 'maxLength') ?? longestText
-  return made.padEnd(least, 'x').slice(0, Math.max(0, most))
+  const min = Math.min(numberOf(schema, 'minLength') ?? 0, longestText)
+  const max = numberOf(schema, 'maxLength') ?? longestText
+  return made.padEnd(min, 'x').slice(0, Math.max(0, max))
 }
 
 /** The smallest number at or above 0 that the bounds allow, or the one nearest to it. */
@@ -51,17 +51,17 @@ const numberIn = (schema: JsonObject, isInteger: boolean): number => {
   const exclusiveMax =
     schema['exclusiveMaximum'] === true ? numberOf(schema, 'maximum') : numberOf(schema, 'exclusiveMaximum')
   const step = numberOf(schema, 'multipleOf') ?? (isInteger ? 1 : 0.5)
-  const least = Math.max(
+  const min = Math.max(
     numberOf(schema, 'minimum') ?? -Infinity,
     exclusiveMin === undefined ? -Infinity : exclusiveMin + step,
   )
-  const most = Math.min(
+  const max = Math.min(
     numberOf(schema, 'maximum') ?? Infinity,
     exclusiveMax === undefined ? Infinity : exclusiveMax - step,
   )
-  const wanted = Math.min(Math.max(step, 1, least), most)
+  const wanted = Math.min(Math.max(step, 1, min), max)
   const rounded = Math.ceil(wanted / step) * step
-  const fitting = rounded > most ? Math.floor(wanted / step) * step : rounded
+  const fitting = rounded > max ? Math.floor(wanted / step) * step : rounded
   return isInteger ? Math.trunc(fitting) : fitting
 }
 
@@ -104,12 +104,12 @@ export const sampleOf = (bundle: ApiBundle, schema: Located): unknown => {
     const fixed = listOf(node['prefixItems']).map((_, index) =>
       sample(below(located, 'prefixItems', String(index)), depth + 1),
     )
-    const least = Math.min(numberOf(node, 'minItems') ?? 0, mostItems)
-    const wanted = depth >= deepest ? least : Math.max(least, 1)
-    const most = numberOf(node, 'maxItems') ?? mostItems
+    const min = Math.min(numberOf(node, 'minItems') ?? 0, maxItems)
+    const wanted = depth >= deepest ? min : Math.max(min, 1)
+    const max = numberOf(node, 'maxItems') ?? maxItems
     const items = isJsonObject(node['items']) ? below(located, 'items') : undefined
     const made = [...fixed]
-    while (items !== undefined && made.length < Math.min(wanted, most)) {
+    while (items !== undefined && made.length < Math.min(wanted, max)) {
       const value = sample(items, depth + 1)
       if (value === undefined) break
       made.push(value)
@@ -174,7 +174,7 @@ export const sampleOf = (bundle: ApiBundle, schema: Located): unknown => {
   const sample = (located: Located, depth: number): unknown => {
     values += 1
     const { node } = located
-    if (values > mostValues || depth > deepestOfAll) return undefined
+    if (values > maxValues || depth > deepestOfAll) return undefined
     if (!isJsonObject(node)) return node === undefined || node === true ? {} : undefined
     const reference = node['$ref']
     if (typeof reference !== 'string') return ofNode(located, node, depth)

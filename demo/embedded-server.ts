@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RequestFields } from '../src/http/message.ts'
+import type { RequestHeaders } from '../src/http/message.ts'
 
 /** A running embedded upstream: a real HTTP server on loopback. */
 export type EmbeddedUpstream = {
@@ -15,12 +15,12 @@ export type EmbeddedUpstream = {
 export type SeenRequest = {
   readonly method: string
   readonly target: string
-  readonly fields: RequestFields
+  readonly fields: RequestHeaders
 }
 
 /** The seam for tests; the demo sets neither. */
 export type EmbeddedSettings = {
-  /** Milliseconds to wait before each answer. */
+  /** Milliseconds to wait before each response. */
   readonly latencyMs?: number
   /** Called once for each request, before it is answered. */
   readonly onRequest?: (request: SeenRequest) => void
@@ -32,7 +32,7 @@ export const lenientValidation = { unknownParameters: 'strip', trackingParameter
 /** A request with its complete content. */
 export type ReceivedRequest = SeenRequest & { readonly content: Buffer }
 
-/** An answer with its complete content. */
+/** A response with its complete content. */
 export type EmbeddedReply = {
   readonly status: number
   readonly fields: Readonly<Record<string, string>>
@@ -71,7 +71,7 @@ export const serveEmbedded = async (
   settings: EmbeddedSettings,
 ): Promise<EmbeddedUpstream> => {
   const latencyMs = settings.latencyMs ?? 0
-  const answer = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+  const response = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const seen: SeenRequest = {
       method: incoming.method ?? 'GET',
       target: incoming.url ?? '/',
@@ -83,7 +83,7 @@ export const serveEmbedded = async (
     send(outgoing, content === undefined ? brief(413) : handle({ ...seen, content }))
   }
   const server = createServer((incoming, outgoing) => {
-    answer(incoming, outgoing).catch(() => {
+    response(incoming, outgoing).catch(() => {
       if (outgoing.headersSent) outgoing.destroy()
       else send(outgoing, brief(500))
     })

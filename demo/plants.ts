@@ -1,5 +1,5 @@
 import { memberText } from '../src/http/json-text.ts'
-import { requestField } from '../src/http/message.ts'
+import { requestHeader } from '../src/http/message.ts'
 import type { OpenApiRequests } from '../src/openapi/requests/openapi-requests.ts'
 import {
   type EmbeddedReply,
@@ -45,7 +45,7 @@ const error = (status: number, message: string, fields: Record<string, string> =
   json(status, { error: status, message }, fields)
 
 const hasBearer = (request: ReceivedRequest): boolean =>
-  /^bearer [^\s]+$/i.test(requestField(request.fields, 'authorization')?.trim() ?? '')
+  /^bearer [^\s]+$/i.test(requestHeader(request.fields, 'authorization')?.trim() ?? '')
 
 const createPlant = (plants: Map<bigint, Plant>, content: Buffer): EmbeddedReply => {
   const text = content.toString()
@@ -80,20 +80,20 @@ export const startEmbeddedPlants = (options: EmbeddedPlantsOptions): Promise<Emb
       return error(401, 'a bearer token is required', { 'WWW-Authenticate': 'Bearer' })
     }
     if (!target.startsWith(prefix)) return error(404, 'no such resource')
-    const finding = find(request.method, target.slice(prefix.length))
-    if (finding.kind !== 'found') return error(404, 'no such resource')
+    const routeMatch = find(request.method, target.slice(prefix.length))
+    if (routeMatch.kind !== 'found') return error(404, 'no such resource')
     const validation = validator.validate({
       method: request.method,
-      row: finding.row,
-      endpoint: finding.endpoint,
-      pathParameters: finding.pathParameters,
+      row: routeMatch.row,
+      endpoint: routeMatch.endpoint,
+      pathParameters: routeMatch.pathParameters,
       query,
-      contentType: requestField(request.fields, 'content-type'),
+      contentType: requestHeader(request.fields, 'content-type'),
       content: request.content.length === 0 ? undefined : request.content,
     })
     if (validation.kind === 'invalid') return json(validation.status, validation.body)
     if (request.method === 'POST') return createPlant(plants, request.content)
-    if (request.method === 'DELETE') return deletePlant(plants, finding.pathParameters['id'])
+    if (request.method === 'DELETE') return deletePlant(plants, routeMatch.pathParameters['id'])
     return listPlants(plants, validation.arguments)
   }, options)
 }

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../src/clock.ts'
-import { requestField } from '../src/http/message.ts'
+import { requestHeader } from '../src/http/message.ts'
 import { createRouter } from '../src/service/router.ts'
 import { createSiteValidator } from '../src/wordpress/arguments/site-validator.ts'
 import { keyNames, namespaceNames, segmentNames } from '../src/wordpress/names/name-table.ts'
@@ -14,7 +14,7 @@ import {
   serveEmbedded,
 } from './embedded-server.ts'
 import { batchResource } from './site/batch.ts'
-import type { Answer, Site } from './site/call.ts'
+import type { Site, SiteResponse } from './site/call.ts'
 import { type Caller, callerOf } from './site/caller.ts'
 import { type Dialect, namesOf } from './site/dialect-names.ts'
 import { createDispatcher, type Dispatcher } from './site/dispatcher.ts'
@@ -30,7 +30,7 @@ import { wireReply } from './site/wire.ts'
 export type EmbeddedSiteOptions = EmbeddedSettings & {
   /** Path of the REST root, e.g. `/index.php/wp-json`. */
   readonly basePath: string
-  /** The site's own address: every absolute URL in an answer begins with it. */
+  /** The site's own address: every absolute URL in a response begins with it. */
   readonly home: string
   readonly dialect: Dialect
   readonly limits: Parameters<typeof createSiteValidator>[0]['limits']
@@ -45,7 +45,7 @@ const understood = (request: ReceivedRequest, prefix: string): Target | undefine
   const path = mark === -1 ? request.target : request.target.slice(0, mark)
   const query = mark === -1 ? '' : request.target.slice(mark + 1)
   const parameters = new URLSearchParams(query)
-  const override = parameters.get('_method') ?? requestField(request.fields, 'x-http-method-override')
+  const override = parameters.get('_method') ?? requestHeader(request.fields, 'x-http-method-override')
   const method = (override ?? request.method).toUpperCase()
   const route = parameters.get('rest_route')
   if (route !== null) return { method, path: route, query }
@@ -62,11 +62,11 @@ const notFound: EmbeddedReply = {
 /** WordPress takes the nonce for a cookie's proof; without a cookie every nonce is wrong. */
 const hasBadNonce = (request: ReceivedRequest, query: string, caller: Caller): boolean =>
   caller.role === 'anonymous' &&
-  (requestField(request.fields, 'x-wp-nonce') !== undefined || new URLSearchParams(query).has('_wpnonce'))
+  (requestHeader(request.fields, 'x-wp-nonce') !== undefined || new URLSearchParams(query).has('_wpnonce'))
 
 const badNonce = new SiteFault(403, 'rest_cookie_invalid_nonce', 'Cookie check failed')
 
-const answerOptions = (site: Site, dispatcher: Dispatcher, path: string): Answer => {
+const respondToOptions = (site: Site, dispatcher: Dispatcher, path: string): SiteResponse => {
   const methods = ['GET', 'POST', 'DELETE']
   const row = methods.map((method) => dispatcher.match(method, path)?.row).find((one) => one !== undefined)
   return {
@@ -110,16 +110,22 @@ export const startEmbeddedSite = (options: EmbeddedSiteOptions): Promise<Embedde
   return serveEmbedded((request) => {
     const target = understood(request, prefix)
     if (target === undefined) return notFound
-    const caller = callerOf(requestField(request.fields, 'authorization'), store.users)
+    const caller = callerOf(requestHeader(request.fields, 'authorization'), store.users)
     const noCache = hasBadNonce(request, target.query, caller)
     const { method } = request
     const context = { method, query: target.query, fields: request.fields, caller, root: site.root, noCache }
     if (noCache) return wireReply({ status: 403, headers: {}, body: badNonce.body }, context)
-    if (target.method === 'OPTIONS') return wireReply(answerOptions(site, dispatcher, target.path), context)
-    const answer = dispatcher.answer({ ...target, fields: request.fields, content: request.content, caller })
-    const body = embed(answer.body, target.query, caller)
+    if (target.method === 'OPTIONS')
+      return wireReply(respondToOptions(site, dispatcher, target.path), context)
+    const response = dispatcher.response({
+      ...target,
+      fields: request.fields,
+      content: request.content,
+      caller,
+    })
+    const body = embed(response.body, target.query, caller)
     // An error behind an overridden method is not to be kept under the method that was sent.
-    const overridden = request.fields['x-http-method-override'] !== undefined && answer.status >= 400
-    return wireReply({ ...answer, body }, { ...context, noCache: overridden })
+    const overridden = request.fields['x-http-method-override'] !== undefined && response.status >= 400
+    return wireReply({ ...response, body }, { ...context, noCache: overridden })
   }, options)
 }

@@ -126,7 +126,7 @@ export const errorTable = Object.fromEntries(
 ) as Readonly<Record<ErrorCode, ErrorFacts>>
 
 type GatewayErrorOptions = { readonly cause?: unknown } & Partial<
-  Pick<GatewayError, 'detail' | 'body' | 'retryAfterSeconds' | 'fields'>
+  Pick<GatewayError, 'detail' | 'body' | 'retryAfterSeconds' | 'headers'>
 >
 
 /** Thrown once, where it is known; turned into a response in src/exchange/finish.ts. */
@@ -138,8 +138,8 @@ export class GatewayError extends Error {
   readonly body: unknown
   /** Seconds a client should wait, sent as Retry-After. */
   readonly retryAfterSeconds: number | undefined
-  /** Further response fields as flat lines, e.g. Allow or WWW-Authenticate. */
-  readonly fields: readonly string[]
+  /** Further response headers as flat lines, e.g. Allow or WWW-Authenticate. */
+  readonly headers: readonly string[]
 
   constructor(code: ErrorCode, options: GatewayErrorOptions = {}) {
     // Clients can cause these errors at any rate; a stack trace costs some five microseconds, and the code says as much.
@@ -152,7 +152,7 @@ export class GatewayError extends Error {
     this.detail = options.detail
     this.body = options.body
     this.retryAfterSeconds = options.retryAfterSeconds
-    this.fields = options.fields ?? []
+    this.headers = options.headers ?? []
   }
 
   get facts(): ErrorFacts {

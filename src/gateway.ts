@@ -19,28 +19,28 @@ import { refusedRoutes } from './gateway/build-service.ts'
 import { connectChangeFeeds, feedNotices } from './gateway/change-feeds.ts'
 import { connectDownstreams } from './gateway/downstreams.ts'
 import {
-  type BuiltGeneration,
-  buildGeneration,
-  declaredServices,
-  type LastingParts,
-  outdateDocuments,
-  replacedServices,
-  servicesThat,
-} from './gateway/generation.ts'
-import {
-  answerWorkers,
   metricsOf,
   operatorCache,
   prepareMembership,
-  refusesUnheard,
+  refusesUnacknowledged,
   reloadEverywhere,
   scrapeOf,
-  workerStanding,
+  serveWorkers,
+  workerStatus,
   workersOf,
 } from './gateway/membership.ts'
 import { currentOperator } from './gateway/operator.ts'
 import { createReload, logReload, refusedReload } from './gateway/reload.ts'
-import { type UpstreamFinding, warnOf } from './gateway/upstream-findings.ts'
+import {
+  type BuiltSnapshot,
+  buildSnapshot,
+  declaredServices,
+  type LastingParts,
+  markDocumentsStale,
+  replacedServices,
+  servicesThat,
+} from './gateway/snapshot.ts'
+import { type UpstreamIssue, warnOf } from './gateway/upstream-issues.ts'
 import { createVerifier, dropDiffering } from './gateway/verifier.ts'
 import { createWarmer } from './gateway/warmer.ts'
 import { whenKnown } from './http/message.ts'
@@ -56,7 +56,7 @@ import {
   type LogLevelChange,
 } from './observability/logger.ts'
 import { createMetrics, observedBy } from './observability/metrics.ts'
-import { createBufferedBytes, createUnreadAnswers } from './server/buffered-bytes.ts'
+import { createBufferedBytes, createUnreadResponses } from './server/buffered-bytes.ts'
 import { createPublicPort, freePort } from './server/listener.ts'
 import { createInFlight } from './server/overload.ts'
 import { createWebSockets } from './server/websockets.ts'
@@ -75,8 +75,8 @@ export type GatewayOptions = {
   readonly worker?: WorkerLink
   /** A level of the log that an operator has set before this process began. */
   readonly logLevel?: LogLevelChange | undefined
-  /** The findings of the check at the start, before this process began. */
-  readonly findings?: readonly UpstreamFinding[]
+  /** The issues of the check at the start, before this process began. */
+  readonly findings?: readonly UpstreamIssue[]
 }
 
 export type Gateway = {
@@ -86,7 +86,7 @@ export type Gateway = {
   /** Reads the configuration file and applies it completely or not at all. */
   reload(): Promise<ReloadOutcome>
   /** Logs a mismatch between a service and its upstream as a warning, and lists it at /readyz until a reload. */
-  warn(finding: UpstreamFinding): void
+  warn(issue: UpstreamIssue): void
   /** Logs and counts an uncaught error; call `close` afterwards. */
   faulted(cause: unknown): void
   /** Drains, then closes everything; `cut`: some requests got no response. */
@@ -140,11 +140,11 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   let draining = false
   let lastReload: ReloadOutcome | undefined
   /** By service and kind: the check finds at most one of each. */
-  const findings = new Map<string, UpstreamFinding>()
-  const note = (finding: UpstreamFinding): void => {
-    findings.set(`${finding.service} ${finding.kind}`, finding)
+  const issues = new Map<string, UpstreamIssue>()
+  const recordIssue = (issue: UpstreamIssue): void => {
+    issues.set(`${issue.service} ${issue.kind}`, issue)
   }
-  for (const finding of options.findings ?? []) note(finding)
+  for (const issue of options.findings ?? []) recordIssue(issue)
 
   const { worker } = options
   const membership = await prepareMembership({ config, clock, logger, metrics, worker })
@@ -152,7 +152,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const processes = worker === undefined ? 1 : workersOf(config)
   const maxBytes = Math.floor(config.cache.maxBytes / processes)
   const buffered = createBufferedBytes({
-    mostBytes: () => current.config.limits.bufferedBytes,
+    maxBytes: () => current.config.limits.bufferedBytes,
     report: metrics.observe.edge,
   })
   const cache = createCache({
@@ -171,8 +171,8 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   })
   const coherence = membership?.join({
     cache,
-    documentsOutdated: (name, collection) => outdateDocuments(current.built, name, collection),
-    heard: (notes) => downstreams.heard(notes),
+    documentsStale: (name, collection) => markDocumentsStale(current.built, name, collection),
+    contacted: (invalidations) => downstreams.contacted(invalidations),
   })
   const downstreams = connectDownstreams({ clock, coherence, metrics, logger })
   const lines = factsLogger(logger)
@@ -180,10 +180,10 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const inFlight = createInFlight()
   const websockets = createWebSockets({
     limits: () => current.config.limits.websockets,
-    isAllowed: ({ service, address, fields }) => {
+    isAllowed: ({ service, address, headers }) => {
       const { websockets: on = false, access } = serviceNamed(service) ?? {}
       if (!on || access === undefined) return on
-      return whenKnown(admit(access, address, fields), (admission) => !isRevoked(admission))
+      return whenKnown(admit(access, address, headers), (admission) => !isRevoked(admission))
     },
     report: metrics.observe.websockets,
   })
@@ -201,9 +201,9 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     current.built.find(({ service }) => service.name === name)?.service
   /** For requests of the gateway itself. */
   const beginOwn = () => {
-    const { inFlight: requests, run, generation } = current
+    const { inFlight: requests, run, snapshot } = current
     requests.enter()
-    return { run, generation, end: requests.leave }
+    return { run, snapshot, end: requests.leave }
   }
   const warmer = createWarmer({
     limits: config.cache.warm,
@@ -214,7 +214,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   })
   const feeds = connectChangeFeeds({
     ...{ clock, cache, worker, metrics, logger, serviceNamed },
-    spread: downstreams.spread,
+    broadcast: downstreams.broadcast,
     stores: membership?.stores,
     current: () => current,
   })
@@ -228,22 +228,22 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       budget: buffered.budget,
       partitionOf: createPartitions(),
     },
-    announcerFor: downstreams.announcerFor,
+    writeRegistryFor: downstreams.writeRegistryFor,
     downstreamOf: downstreams.of,
     operatorCache: operatorCache({
       cache,
       warmer,
-      spread: downstreams.spread,
+      broadcast: downstreams.broadcast,
       worker,
-      refusesUnheard: refusesUnheard(config),
+      refusesUnacknowledged: refusesUnacknowledged(config),
     }),
     stores: membership?.stores,
-    mayRemember: () => coherence?.distrust() === undefined,
+    mayRemember: () => coherence?.quarantine() === undefined,
     tableChanged: (name) => {
       const selector = { kind: 'matching', matches: (service: string) => service === name } as const
       cache.purge({ selector, mode: 'hard', dryRun: false })
       // Receivers have its responses under other tags.
-      downstreams.outdated([{ kind: 'prefix', service: name, prefix: '', mode: 'hard' }])
+      downstreams.stale([{ kind: 'prefix', service: name, prefix: '', mode: 'hard' }])
     },
     feedLease: feeds.lease,
     watches: watches.watches,
@@ -251,26 +251,22 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     accessLog: watches.accessLog,
     overload: publicPort.overload,
     buffered,
-    unread: createUnreadAnswers({
-      mostBytes: () => current.config.limits.bufferedBytes,
+    unread: createUnreadResponses({
+      maxBytes: () => current.config.limits.bufferedBytes,
       forced: buffered.forced,
       report: metrics.observe.edge,
     }),
     websockets,
     inFlight,
     sampled: createSampled(10_000, clock.monotonic),
-    distrusted: new Set(),
+    poisoned: new Set(),
     publicUrl,
     version: options.version,
     frontPage: options.frontPage,
     via: `trellis-${randomBytes(6).toString('hex')}`,
     isDraining: () => draining,
   }
-  let current: BuiltGeneration = await buildGeneration(
-    { config, hash: options.configHash },
-    lasting,
-    undefined,
-  )
+  let current: BuiltSnapshot = await buildSnapshot({ config, hash: options.configHash }, lasting, undefined)
   const use = (): void => {
     publicPort.use()
     downstreams.use(current.built.map(({ service }) => service))
@@ -279,20 +275,21 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   use()
 
   /** Configurations that finish their requests. */
-  const ending = new Set<BuiltGeneration>()
+  const ending = new Set<BuiltSnapshot>()
   const reload = createReload({
     cache,
     current: () => current,
     readConfig: options.readConfig ?? noReload,
-    build: (next, hash, last) => buildGeneration({ config: next, hash }, lasting, last),
+    build: (next, hash, last) => buildSnapshot({ config: next, hash }, lasting, last),
     replace: (next) => {
       ending.add(current)
       current = next
       feeds.useBuilt(next.built)
-      findings.clear()
+      issues.clear()
       use()
     },
-    announce: async (notes) => (notes.length === 0 ? undefined : downstreams.spread(notes)),
+    broadcast: async (invalidations) =>
+      invalidations.length === 0 ? undefined : downstreams.broadcast(invalidations),
     report: (outcome) => {
       lastReload = outcome
       metrics.observe.lifecycle({
@@ -306,7 +303,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     endingFailed: (cause) => logger.error({ err: cause }, 'last-configuration-not-ended'),
   })
   const readiness = (): Readiness => {
-    const { starting, workersMissing } = workerStanding(worker)
+    const { starting, workersMissing } = workerStatus(worker)
     return decideReadiness({
       draining,
       lastReloadRefused: refusedReload(lastReload).length > 0,
@@ -314,15 +311,15 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       servicesUnknown: servicesThat('unknown', current.built),
       starting: starting || coherence?.isJoining() === true,
       workersMissing,
-      memoryTrusted: coherence?.distrust() === undefined,
-      feedsUnheard: feeds
-        .standings()
+      memoryTrusted: coherence?.quarantine() === undefined,
+      silentFeeds: feeds
+        .statuses()
         .filter(({ state }) => state !== 'heard')
         .map(({ service }) => service),
-      receiversBehind: downstreams.statuses().filter(({ behind }) => behind),
+      laggingServices: downstreams.statuses().filter(({ behind }) => behind),
       findings: [
         ...configWarnings(current.config).map(({ path }) => ({ finding: 'config', setting: path }) as const),
-        ...[...findings.values()].map(({ service, kind }) => ({ finding: kind, service })),
+        ...[...issues.values()].map(({ service, kind }) => ({ finding: kind, service })),
       ],
     })
   }
@@ -336,7 +333,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       const names = new Set([...configured.map(({ service }) => service.name), ...open.keys()])
       return [...names].map((service) => ({ service, open: open.get(service) ?? 0 }))
     },
-    changes: feeds.standings,
+    changes: feeds.statuses,
     receivers: downstreams.statuses,
     cache: () => ({ ...cache.stats(), maxBytes }),
     upstreams: () =>
@@ -346,18 +343,18 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
         service: service.name,
         ...service.upstream.snapshot(),
       })),
-    ...(worker === undefined ? {} : { workers: worker.standing }),
+    ...(worker === undefined ? {} : { workers: worker.status }),
   })
   const reloadAll = worker === undefined ? reload : () => reloadEverywhere(worker)
   const diagnosis = { history, logLevel }
-  worker?.onQuestion(
-    answerWorkers({
+  worker?.onRequest(
+    serveWorkers({
       cache,
       warmer,
       metrics,
       diagnosis,
       reload,
-      note,
+      invalidation: recordIssue,
       applyFeedMessage: feeds.receiveMessage,
     }),
   )
@@ -375,7 +372,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     notices: () => [
       ...refusedReload(lastReload),
       ...configWarnings(current.config).map(({ path, message }) => ({ subject: path, text: message })),
-      ...[...findings.values()].map(({ service, text }) => ({ subject: service, text })),
+      ...[...issues.values()].map(({ service, text }) => ({ subject: service, text })),
       ...refusedRoutes(current.built),
       ...feedNotices(feeds),
     ],
@@ -408,7 +405,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const verifier = createVerifier({
     verification: cache.verification,
     perSecond: (ratePerSecond(config.cache.verify.rate) ?? 0) / processes,
-    spreadMs: config.cache.shared.leaseMs,
+    broadcastMs: config.cache.shared.leaseMs,
     begin: beginOwn,
     report: metrics.observe.pipeline,
     differed: dropDiffering({ cache: lasting.operatorCache, history, logger }),
@@ -443,9 +440,9 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
     publicAddress: `${config.listen.tls.cert.isSet ? 'https' : 'http'}://${urlHost(config.listen.host)}:${port}`,
     adminAddress: `http://${urlHost(config.admin.host)}:${adminPort}`,
     reload,
-    warn: (finding) => {
-      note(finding)
-      warnOf(logger, finding)
+    warn: (issue) => {
+      recordIssue(issue)
+      warnOf(logger, issue)
     },
     faulted: (cause) => {
       metrics.observe.lifecycle({ kind: 'process-fault' })

@@ -36,7 +36,7 @@ const defaultFile = './trellis.yaml'
 
 // Loaded by the commands that need them: `check`, `schema` and `--help` start without a gateway.
 const gateways = () => import('./workers.ts')
-const upstreamReports = () => import('./gateway/upstream-findings.ts')
+const upstreamReports = () => import('./gateway/upstream-issues.ts')
 const explanations = () => import('./gateway/explain.ts')
 
 ignoreUserSignals(isWorker() ? undefined : stderr)
@@ -65,16 +65,16 @@ const common = {
     const { describeLearnedRoutes, describeRoutes } = await upstreamReports()
     return learn ? describeLearnedRoutes(config) : describeRoutes(config)
   },
-  upstreamFindings: async (config, services) => {
-    const { allUpstreamFindings, upstreamFindings } = await upstreamReports()
-    return services === 'all' ? allUpstreamFindings(config) : upstreamFindings(config)
+  upstreamIssues: async (config, services) => {
+    const { allUpstreamIssues, upstreamIssues } = await upstreamReports()
+    return services === 'all' ? allUpstreamIssues(config) : upstreamIssues(config)
   },
   upstreamFreshness: async (config) => (await upstreamReports()).upstreamFreshness(config),
   siteFacts: async (config) => (await upstreamReports()).siteFacts(config),
-  upstreamNotes: async (config) => (await upstreamReports()).upstreamNotes(config),
+  upstreamHints: async (config) => (await upstreamReports()).upstreamHints(config),
   examine: async (config) => (await import('./gateway/doctor.ts')).examine(config),
   driftReport: async (config) => (await upstreamReports()).driftReport(config),
-  documentNotes: async (config) => (await import('./openapi/notes.ts')).documentNotes(config),
+  documentHints: async (config) => (await import('./openapi/hints.ts')).documentHints(config),
   explain: async (config, request, learn) => {
     const { explain, explainLearned } = await explanations()
     return learn ? explainLearned(config, request) : explain(config, request)
@@ -111,7 +111,7 @@ const workerPorts = async (link: WorkerLink): Promise<CliPorts> => {
     ...common,
     handedConfig: handedConfig(link),
     stderr: { write: () => true },
-    upstreamFindings: async () => [],
+    upstreamIssues: async () => [],
     startGateway: (config, options) => startAsWorker(config, { ...options, end: link.end }, link),
     reloadOnChange: () => {},
     stopOnSignal: (gateway) => ignoreSignals(gateway),

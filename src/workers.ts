@@ -12,7 +12,7 @@ import {
   reloadEverywhere,
   workersOf,
 } from './gateway/membership.ts'
-import { type UpstreamFinding, warnOf } from './gateway/upstream-findings.ts'
+import { type UpstreamIssue, warnOf } from './gateway/upstream-issues.ts'
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
 import { createLogger, createLogLevel, type LogLevelChange } from './observability/logger.ts'
 import { freePort } from './server/listener.ts'
@@ -25,7 +25,7 @@ type WorkerSettings = {
   readonly embedded: Readonly<Record<string, string>>
   readonly config: HandedConfig
   /** Of the start check, as long as the configuration is the one that it has checked. */
-  readonly findings: readonly UpstreamFinding[]
+  readonly issues: readonly UpstreamIssue[]
   /** The level of the log that an operator has set. */
   readonly logLevel: LogLevelChange | undefined
 }
@@ -67,7 +67,7 @@ const startWorkers = async (config: Config, options: WorkersOptions): Promise<Ga
   const embedded = Object.fromEntries([...upstreams].map(([name, { origin }]) => [name, origin]))
   const handed = createWorkersConfig(options.filled, options.readConfig)
   const checked = handed.inForce
-  const findings: UpstreamFinding[] = []
+  const issues: UpstreamIssue[] = []
   const closeUpstreams = async (): Promise<void> => {
     for (const upstream of upstreams.values()) await upstream.close()
   }
@@ -79,7 +79,7 @@ const startWorkers = async (config: Config, options: WorkersOptions): Promise<Ga
         port,
         embedded,
         config: handed.inForce,
-        findings: isDeepStrictEqual(handed.inForce, checked) ? findings : [],
+        issues: isDeepStrictEqual(handed.inForce, checked) ? issues : [],
         logLevel: logLevel.change(),
       }),
       through: (question, ask) => {
@@ -88,7 +88,7 @@ const startWorkers = async (config: Config, options: WorkersOptions): Promise<Ga
         return handed.through(question, ask)
       },
       end: options.end,
-      outdated: (settings) => handed.outdated((settings as WorkerSettings).config),
+      stale: (settings) => handed.stale((settings as WorkerSettings).config),
       graceMs: config.drain.delayMs + config.drain.timeoutMs + marginMs,
       clock: systemClock,
       report: (event) => logEvent(logger, event),
@@ -101,10 +101,10 @@ const startWorkers = async (config: Config, options: WorkersOptions): Promise<Ga
     return {
       ...(supervisor.addresses as Pick<Gateway, 'publicAddress' | 'adminAddress'>),
       reload: () => reloadEverywhere(supervisor),
-      warn: (finding) => {
-        findings.push(finding)
-        warnOf(logger, finding)
-        void supervisor.ask({ topic: 'finding', content: finding })
+      warn: (issue) => {
+        issues.push(issue)
+        warnOf(logger, issue)
+        void supervisor.ask({ topic: 'finding', content: issue })
       },
       faulted: (cause) => logger.fatal({ err: cause }, 'process-fault'),
       drain,
@@ -149,10 +149,10 @@ export const startAsWorker = async (
   let latest = settings.config
   const worker: WorkerLink = {
     ...link,
-    onQuestion: (answer) =>
-      link.onQuestion((question) => {
+    onRequest: (response) =>
+      link.onRequest((question) => {
         if (question.topic === 'reload') latest = question.content as HandedConfig
-        return answer(question)
+        return response(question)
       }),
   }
   try {
@@ -160,7 +160,7 @@ export const startAsWorker = async (
       ...options,
       readConfig: async () => withOwnOrigins(fromHanded(latest)),
       worker,
-      findings: settings.findings,
+      findings: settings.issues,
       logLevel: settings.logLevel,
     })
     link.onDrain((start) => {

@@ -48,7 +48,7 @@ export const pipelinedGets = async ({
         from = at + good.length
         at = bytes.indexOf(mark, from)
       }
-      // What may be the beginning of an answer.
+      // What may be the beginning of a response.
       rest = bytes.subarray(Math.max(from, bytes.length - good.length + 1))
       if (waiting <= depth / 2) ask()
     })

@@ -46,10 +46,10 @@ export const nginx: Peer = {
     ])
     return ['/usr/sbin/nginx', '-p', folder, '-c', file]
   },
-  check: (scenario, { fields }) => {
+  check: (scenario, { headers }) => {
     if (scenario === 'pass' || scenario === 'upload') return undefined
     const wanted = scenario === 'miss' ? 'MISS' : 'HIT'
-    return fields['x-cache'] === wanted ? undefined : `X-Cache: ${fields['x-cache']}`
+    return headers['x-cache'] === wanted ? undefined : `X-Cache: ${headers['x-cache']}`
   },
 }
 
@@ -114,9 +114,9 @@ export const haproxy: Peer = {
     ])
     return ['/usr/sbin/haproxy', '-db', '-f', file]
   },
-  // What it stores holds the field too: age tells a hit.
-  check: (scenario, { fields }) => {
+  // What it stores holds the header too: age tells a hit.
+  check: (scenario, { headers }) => {
     if (scenario === 'pass' || scenario === 'upload' || scenario === 'miss') return undefined
-    return fields['age'] === undefined ? 'no Age: not from the cache' : undefined
+    return headers['age'] === undefined ? 'no Age: not from the cache' : undefined
   },
 }

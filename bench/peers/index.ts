@@ -5,7 +5,7 @@ import { bareHttpProxy } from './http-proxy.ts'
 import { nodeHttp, nodeHttp2, nodeHttps } from './node-http.ts'
 import { trellis } from './trellis.ts'
 
-/** Trellis first: the answers that others serve from memory are taken from it. */
+/** Trellis first: the responses that others serve from memory are taken from it. */
 export const peers: readonly Peer[] = [
   trellis,
   nodeHttp,

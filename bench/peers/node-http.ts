@@ -13,9 +13,9 @@ const serving = (name: string, title: string, targets: Peer['targets']): Peer =>
   title,
   targets,
   missing: () => undefined,
-  async command({ port, folder, answers }) {
+  async command({ port, folder, answers: responses }) {
     const file = join(folder, 'answers.json')
-    await writeFile(file, JSON.stringify(answers))
+    await writeFile(file, JSON.stringify(responses))
     return serveCommand(name, port, file)
   },
   check: () => undefined,
@@ -24,7 +24,7 @@ const serving = (name: string, title: string, targets: Peer['targets']): Peer =>
 const asTrellis = (...names: readonly Scenario[]): Peer['targets'] =>
   Object.fromEntries(names.map((name) => [name, trellis.targets[name]]))
 
-/** Bare node:http with the bytes of Trellis's answers in a Map: the floor under every hit path written on Node. */
+/** Bare node:http with the bytes of Trellis's responses in a Map: the floor under every hit path written on Node. */
 export const nodeHttp = serving('node-http', 'bare node:http', {
   ...held,
   ...asTrellis('hit', 'not-modified', 'refusal', 'purge-storm'),

@@ -86,10 +86,10 @@ const builtGateway = ({ name, title, targets, main }: Kind): Peer => {
       await writeFile(file, JSON.stringify(config))
       return [process.execPath, '--no-allocation-site-pretenuring', ...profiling(), main, 'start', '-c', file]
     },
-    check(scenario, answer) {
+    check(scenario, response) {
       const { expects } = factsOf(scenario)
-      if (expects === 'refused') return answer.status === 400 ? undefined : `status ${answer.status}`
-      const status = answer.fields['cache-status'] ?? ''
+      if (expects === 'refused') return response.status === 400 ? undefined : `status ${response.status}`
+      const status = response.headers['cache-status'] ?? ''
       const isHit = /^trellis; ?hit/.test(status)
       return isHit === (expects === 'hit') ? undefined : `Cache-Status: ${status}`
     },

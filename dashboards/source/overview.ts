@@ -3,7 +3,7 @@ import { lines, number, states, table } from './panel.ts'
 import { ofProcess, quantile, rate, series, share, total } from './query.ts'
 
 const requests = series('requests')
-const answered = rate(requests)
+const responded = rate(requests)
 const asked = series('requests', { cache: '~hit|stale|collapsed|miss|revalidated' })
 const served = series('requests', { cache: '~hit|stale|collapsed' })
 
@@ -20,14 +20,14 @@ export const overview: DashboardFacts = {
           title: 'Requests',
           description: 'Requests per second, without batch items.',
           unit: 'reqps',
-          queries: [[answered, '']],
+          queries: [[responded, '']],
         }),
         number({
           title: 'Errors',
           description: 'Share of responses with status 500 or above.',
           unit: 'percentunit',
           thresholds: [0.001, 0.01],
-          queries: [[share(rate(series('requests', { status_class: '5xx' })), answered), '']],
+          queries: [[share(rate(series('requests', { status_class: '5xx' })), responded), '']],
         }),
         number({
           title: 'Duration, 99 %',

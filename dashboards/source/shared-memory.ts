@@ -26,7 +26,7 @@ export const sharedMemory: Section = {
       title: 'Wait of writes for other processes',
       description: 'Time until the other processes have acknowledged a write, 99 %, by outcome.',
       unit: 's',
-      queries: [[quantile(0.99, 'writeSpread', ['outcome']), '{{outcome}}']],
+      queries: [[quantile(0.99, 'writeBroadcast', ['outcome']), '{{outcome}}']],
     }),
     lines({
       title: 'Redis lookups',
@@ -49,7 +49,7 @@ export const sharedMemory: Section = {
       description: 'Invalidations received, responses written to Redis, and failures.',
       unit: 'ops',
       queries: [
-        [rate(series('notesApplied')), 'invalidations received'],
+        [rate(series('invalidationsApplied')), 'invalidations received'],
         [rate(series('sharedStored')), 'responses stored'],
         [rate(series('ledgerFailures'), ['step']), 'ledger failed: {{step}}'],
         [rate(series('writesRefused')), 'writes refused, unheard'],

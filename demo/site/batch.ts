@@ -1,14 +1,14 @@
-import type { Answer, Call, Resource, Values } from './call.ts'
-import { type Dispatcher, faultAnswer, type Incoming, noRoute } from './dispatcher.ts'
+import type { Call, Resource, SiteResponse, Values } from './call.ts'
+import { type Dispatcher, faultResponse, type Incoming, noRoute } from './dispatcher.ts'
 import { phpMap } from './fields.ts'
 import { SiteFault } from './site-fault.ts'
 
-type ItemAnswer = { readonly body: unknown; readonly status: number; readonly headers: unknown }
+type ItemResponse = { readonly body: unknown; readonly status: number; readonly headers: unknown }
 
-const shown = (answer: Answer): ItemAnswer => ({
-  body: answer.body,
-  status: answer.status,
-  headers: phpMap(answer.headers),
+const shown = (response: SiteResponse): ItemResponse => ({
+  body: response.body,
+  status: response.status,
+  headers: phpMap(response.headers),
 })
 
 const parsePathFailed = new SiteFault(400, 'parse_path_failed', 'Could not parse the path.')
@@ -43,15 +43,15 @@ const incomingOf = (call: Call, item: Values): Incoming | undefined => {
   }
 }
 
-const refusalOf = (dispatcher: Dispatcher, incoming: Incoming | undefined): Answer | undefined => {
-  if (incoming === undefined) return faultAnswer(parsePathFailed)
+const refusalOf = (dispatcher: Dispatcher, incoming: Incoming | undefined): SiteResponse | undefined => {
+  if (incoming === undefined) return faultResponse(parsePathFailed)
   const { method, path } = incoming
   // Unlike that of a single request, an item's path must be exact at both ends.
   const exact = path.startsWith('/') && (path === '/' || !path.endsWith('/'))
   const matched = exact ? dispatcher.match(method, path) : undefined
-  if (matched === undefined) return faultAnswer(noRoute)
+  if (matched === undefined) return faultResponse(noRoute)
   if (matched.endpoint.allowBatch !== true) {
-    return { ...faultAnswer(notAllowed), headers: dispatcher.allow(incoming) }
+    return { ...faultResponse(notAllowed), headers: dispatcher.allow(incoming) }
   }
   return dispatcher.refusal(incoming)
 }
@@ -68,8 +68,9 @@ export const batchResource = (dispatcher: () => Dispatcher): Resource => ({
       return { status: 207, headers: {}, body: { failed: 'validation', responses } }
     }
     const responses = incoming.map((one, index) => {
-      const answer = refusals[index] ?? (one === undefined ? faultAnswer(noRoute) : dispatcher().answer(one))
-      return shown(answer)
+      const response =
+        refusals[index] ?? (one === undefined ? faultResponse(noRoute) : dispatcher().response(one))
+      return shown(response)
     })
     return { status: 207, headers: {}, body: { responses } }
   },

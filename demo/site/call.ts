@@ -1,4 +1,4 @@
-import type { RequestFields } from '../../src/http/message.ts'
+import type { RequestHeaders } from '../../src/http/message.ts'
 import type { Row } from '../../src/service/row.ts'
 import type { Caller } from './caller.ts'
 import type { DialectNames } from './dialect-names.ts'
@@ -33,12 +33,12 @@ export type Call = {
   readonly path: Readonly<Record<string, string>>
   /** Raw query without `?`. */
   readonly query: string
-  readonly fields: RequestFields
+  readonly fields: RequestHeaders
   readonly content: Buffer
 }
 
 /** What a resource answers; `body` is written as JSON unless it is a string with its own Content-Type. */
-export type Answer = {
+export type SiteResponse = {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: unknown
@@ -50,11 +50,11 @@ export type Resource = {
   permit(call: Call): void
   /** Checks of arguments that come before the rights; throws a SiteFault. */
   check?(call: Call): void
-  run(call: Call): Answer
+  run(call: Call): SiteResponse
 }
 
 /** A response with status 200 without additional headers. */
-export const ok = (body: unknown, headers: Readonly<Record<string, string>> = {}): Answer => ({
+export const ok = (body: unknown, headers: Readonly<Record<string, string>> = {}): SiteResponse => ({
   status: 200,
   headers,
   body,

@@ -1,5 +1,5 @@
-import { requestField } from '../../src/http/message.ts'
-import { type Answer, type Call, ok, type Resource, type Values } from './call.ts'
+import { requestHeader } from '../../src/http/message.ts'
+import { type Call, ok, type Resource, type SiteResponse, type Values } from './call.ts'
 import type { Form } from './entry.ts'
 import { parseMultipart } from './multipart.ts'
 import { rawBody } from './raw-body.ts'
@@ -55,7 +55,7 @@ const onlyEditors = (call: Call, what: string): void => {
 /** Forms are few: a writer cannot fill the memory with them. */
 const maxForms = 500
 
-const createForm = (call: Call): Answer => {
+const createForm = (call: Call): SiteResponse => {
   const body = rawBody(call)
   const { forms } = call.site.store
   if (body['id'] !== undefined) {
@@ -104,7 +104,7 @@ export const formResource: Resource = {
 const everyone = (): void => undefined
 
 const submitted = (call: Call): Values => {
-  const type = requestField(call.fields, 'content-type') ?? ''
+  const type = requestHeader(call.fields, 'content-type') ?? ''
   if (type.startsWith('multipart/form-data')) {
     return Object.fromEntries(
       parseMultipart(call.content, type).map((part) => [part.name, part.content.toString('utf8')]),
@@ -117,7 +117,7 @@ const submitted = (call: Call): Values => {
 const isFilled = (kind: string, value: string): boolean =>
   kind === 'email' ? /^[^\s@]{1,64}@[^\s@]{1,200}$/.test(value) : value.trim() !== ''
 
-const feedback = (call: Call): Answer => {
+const feedback = (call: Call): SiteResponse => {
   const form = formOf(call)
   const values = submitted(call)
   const tag = text(values, '_wpcf7_unit_tag') ?? ''

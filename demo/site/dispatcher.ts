@@ -1,7 +1,7 @@
-import { type RequestFields, requestField } from '../../src/http/message.ts'
+import { type RequestHeaders, requestHeader } from '../../src/http/message.ts'
 import type { Validation, ValidationInput } from '../../src/service/contract.ts'
-import type { Endpoint, Method, RouteFinding, Row } from '../../src/service/row.ts'
-import type { Answer, Call, Resource, Site } from './call.ts'
+import type { Endpoint, Method, RouteMatch, Row } from '../../src/service/row.ts'
+import type { Call, Resource, Site, SiteResponse } from './call.ts'
 import type { Caller } from './caller.ts'
 import { filterFields } from './field-filter.ts'
 import { methodsOf } from './index-document.ts'
@@ -13,7 +13,7 @@ export type Incoming = {
   /** Relative to the REST root, with its leading slash. */
   readonly path: string
   readonly query: string
-  readonly fields: RequestFields
+  readonly fields: RequestHeaders
   readonly content: Buffer
   readonly caller: Caller
 }
@@ -22,9 +22,9 @@ export type Incoming = {
 export type Dispatcher = {
   /** The row and endpoint that would answer, or undefined. */
   match(method: string, path: string): Matched | undefined
-  /** The answer to be given instead of running it, or undefined when route and arguments are right. */
-  refusal(incoming: Incoming): Answer | undefined
-  answer(incoming: Incoming): Answer
+  /** The response to be given instead of running it, or undefined when route and arguments are right. */
+  refusal(incoming: Incoming): SiteResponse | undefined
+  response(incoming: Incoming): SiteResponse
   /** The field `Allow` of what the request names, as far as the caller has rights. */
   allow(incoming: Incoming): Readonly<Record<string, string>>
 }
@@ -33,7 +33,7 @@ export type Dispatcher = {
 export type DispatcherParts = {
   readonly site: Site
   readonly unlisted: readonly Row[]
-  find(method: string, path: string): RouteFinding
+  find(method: string, path: string): RouteMatch
   validate(input: ValidationInput): Validation
   resourceOf(row: Row): Resource | undefined
 }
@@ -50,17 +50,17 @@ export const noRoute = new SiteFault(
   'No route was found matching the URL and request method.',
 )
 
-export const faultAnswer = (fault: SiteFault): Answer => ({
+export const faultResponse = (fault: SiteFault): SiteResponse => ({
   status: fault.status,
   headers: {},
   body: fault.body,
 })
 
-const caught = (run: () => Answer): Answer => {
+const caught = (run: () => SiteResponse): SiteResponse => {
   try {
     return run()
   } catch (error) {
-    if (error instanceof SiteFault) return faultAnswer(error)
+    if (error instanceof SiteFault) return faultResponse(error)
     throw error
   }
 }
@@ -88,7 +88,7 @@ const unlistedMatcher = (rows: readonly Row[]) => {
 const isJsonOrForm = (type: string): boolean => /json|x-www-form-urlencoded/i.test(type)
 
 const validationInput = (incoming: Incoming, matched: Matched): ValidationInput => {
-  const type = requestField(incoming.fields, 'content-type')
+  const type = requestHeader(incoming.fields, 'content-type')
   const method = asMethod(incoming.method)
   // WordPress takes no notice of content that is neither JSON nor a form; files are read by their resource.
   const unread = method === 'GET' || incoming.content.length === 0 || !isJsonOrForm(type ?? '')
@@ -126,27 +126,27 @@ const allowed = (call: Call, resource: Resource): Readonly<Record<string, string
   return methods.length === 0 ? {} : { Allow: methods.join(', ') }
 }
 
-const runCall = (call: Call, resource: Resource): Answer =>
+const runCall = (call: Call, resource: Resource): SiteResponse =>
   caught(() => {
     resource.check?.(call)
     resource.permit(call)
-    const answer = resource.run(call)
-    return { ...answer, body: filterFields(call.query, answer.body) }
+    const response = resource.run(call)
+    return { ...response, body: filterFields(call.query, response.body) }
   })
 
 /** Builds the dispatcher of one site. */
 export const createDispatcher = (parts: DispatcherParts): Dispatcher => {
   const matchUnlisted = unlistedMatcher(parts.unlisted)
   const match = (method: string, path: string): Matched | undefined => {
-    const finding = parts.find(method, path)
-    if (finding.kind === 'found') return finding
+    const routeMatch = parts.find(method, path)
+    if (routeMatch.kind === 'found') return routeMatch
     // A listed path may have further methods in an unlisted row only when it is unlisted altogether.
-    return finding.kind === 'unlisted' ? matchUnlisted(method, finding.path) : undefined
+    return routeMatch.kind === 'unlisted' ? matchUnlisted(method, routeMatch.path) : undefined
   }
   const check = (incoming: Incoming) => {
     const matched = match(incoming.method, incoming.path)
     const resource = matched && parts.resourceOf(matched.row)
-    if (matched === undefined || resource === undefined) return { refused: faultAnswer(noRoute) }
+    if (matched === undefined || resource === undefined) return { refused: faultResponse(noRoute) }
     const validation = parts.validate(validationInput(incoming, matched))
     if (validation.kind === 'valid') {
       return { call: callOf(parts.site, incoming, matched, validation.arguments), resource }
@@ -163,11 +163,11 @@ export const createDispatcher = (parts: DispatcherParts): Dispatcher => {
       return matched && resource ? allowed(callOf(parts.site, incoming, matched, {}), resource) : {}
     },
     refusal: (incoming) => check(incoming).refused,
-    answer: (incoming) => {
+    response: (incoming) => {
       const checked = check(incoming)
       if (checked.refused !== undefined) return checked.refused
-      const answer = runCall(checked.call, checked.resource)
-      return { ...answer, headers: { ...answer.headers, ...allowed(checked.call, checked.resource) } }
+      const response = runCall(checked.call, checked.resource)
+      return { ...response, headers: { ...response.headers, ...allowed(checked.call, checked.resource) } }
     },
   }
 }

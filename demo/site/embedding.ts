@@ -23,7 +23,7 @@ export const createEmbedding = (dispatcher: Dispatcher, root: string) => {
     const full = `${query === '' ? '' : `${query}&per_page=100&`}context=embed`
     const request = { method: 'GET', path, query: full, fields: {}, content: Buffer.alloc(0), caller }
     // An item that cannot be shown is embedded as its error, as WordPress does it.
-    return dispatcher.answer(request).body
+    return dispatcher.response(request).body
   }
   const embedOne = (item: Linked, relations: ReadonlySet<string> | 'all', caller: Caller): unknown => {
     const embedded: Record<string, unknown[]> = {}

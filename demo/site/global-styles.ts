@@ -1,4 +1,4 @@
-import { type Answer, type Call, ok, type Resource } from './call.ts'
+import { type Call, ok, type Resource, type SiteResponse } from './call.ts'
 import type { Entry } from './entry.ts'
 import { selfLink, withCuries } from './links.ts'
 import { cutPage } from './paging.ts'
@@ -39,7 +39,7 @@ const render = (call: Call, entry: Entry): Record<string, unknown> => {
   }
 }
 
-const update = (call: Call, before: Entry): Answer => {
+const update = (call: Call, before: Entry): SiteResponse => {
   const { store, now } = call.site
   const { styles, settings } = call.args
   const date = now()

@@ -1,4 +1,4 @@
-import { type Answer, type Call, contextOf, ok, type Resource } from './call.ts'
+import { type Call, contextOf, ok, type Resource, type SiteResponse } from './call.ts'
 import type { Caller } from './caller.ts'
 import type { CollectionSpec } from './collections.ts'
 import { permalinkOf } from './content-rendering.ts'
@@ -73,7 +73,7 @@ const checkStatuses = (call: Call): void => {
   }
 }
 
-const list = (call: Call, spec: CollectionSpec): Answer => {
+const list = (call: Call, spec: CollectionSpec): SiteResponse => {
   const path = `/${call.site.names.content}/${spec.base}`
   const page = cutPage(call, path, listEntries(call, spec), 'rest_post_invalid_page_number')
   // Items are left out after they were counted: the totals are higher than the number of items in the list.
@@ -119,7 +119,7 @@ const newEntry = (call: Call, spec: CollectionSpec): Entry => {
   return written(call, spec, entry)
 }
 
-const create = (call: Call, spec: CollectionSpec): Answer => {
+const create = (call: Call, spec: CollectionSpec): SiteResponse => {
   const { args, site } = call
   if (spec.type === 'nav_menu_item') {
     const fault = menuItemFault(args)
@@ -135,7 +135,7 @@ const create = (call: Call, spec: CollectionSpec): Answer => {
   }
 }
 
-const update = (call: Call, spec: CollectionSpec, entry: Entry): Answer => {
+const update = (call: Call, spec: CollectionSpec, entry: Entry): SiteResponse => {
   const after = call.site.store.put(written(call, spec, entry))
   keepRevision(call, spec, entry, after)
   return ok(renderItem(call, spec, after, 'edit'))
@@ -165,7 +165,7 @@ const letGo = (call: Call, gone: Entry): void => {
   }
 }
 
-const remove = (call: Call, spec: CollectionSpec, entry: Entry): Answer => {
+const remove = (call: Call, spec: CollectionSpec, entry: Entry): SiteResponse => {
   const { store } = call.site
   if (flag(call.args, 'force')) {
     const previous = renderFields(

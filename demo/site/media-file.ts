@@ -1,4 +1,4 @@
-import { requestField } from '../../src/http/message.ts'
+import { requestHeader } from '../../src/http/message.ts'
 import type { Call } from './call.ts'
 import { parseMultipart } from './multipart.ts'
 import { SiteFault } from './site-fault.ts'
@@ -56,9 +56,9 @@ const bareName = /filename=([^\s;"]{1,200})/i
 
 /** The uploaded file: the part `file` of a form, or the whole content named by Content-Disposition. */
 export const uploadedFile = (call: Call): UploadedFile => {
-  const type = requestField(call.fields, 'content-type') ?? ''
+  const type = requestHeader(call.fields, 'content-type') ?? ''
   if (type.toLowerCase().startsWith('multipart/form-data')) return fromMultipart(call, type)
-  const disposition = requestField(call.fields, 'content-disposition')
+  const disposition = requestHeader(call.fields, 'content-disposition')
   if (call.content.length === 0 && disposition !== undefined) throw noData()
   if (disposition === undefined) {
     const message = 'No Content-Disposition supplied.'

@@ -1,4 +1,4 @@
-import { type Answer, type Call, ok, type Resource } from './call.ts'
+import { type Call, ok, type Resource, type SiteResponse } from './call.ts'
 import { permalinkOf } from './content-rendering.ts'
 import type { Entry } from './entry.ts'
 import { denied, SiteFault } from './site-fault.ts'
@@ -14,15 +14,15 @@ const entryAt = (call: Call, address: string): Entry => {
   return entry
 }
 
-const widths = { least: 200, most: 600 }
+const widths = { min: 200, max: 600 }
 
 const embedOf = (call: Call, entry: Entry): Record<string, unknown> => {
   const { site } = call
   const address = permalinkOf(site, entry)
   const author = site.store.users.get(entry.author)
-  const width = Math.min(Math.max(integer(call.args, 'maxwidth') ?? widths.most, widths.least), widths.most)
-  const height = Math.max(Math.ceil((width / 16) * 9), widths.least)
-  // WordPress makes a new secret for each answer; here it follows from the post, so that answers can be compared.
+  const width = Math.min(Math.max(integer(call.args, 'maxwidth') ?? widths.max, widths.min), widths.max)
+  const height = Math.max(Math.ceil((width / 16) * 9), widths.min)
+  // WordPress makes a new secret for each response; here it follows from the post, so that answers can be compared.
   const secret = `embed${entry.id}`
   const image = site.store.get(entry.featuredMedia)
   return {
@@ -47,7 +47,7 @@ const embedOf = (call: Call, entry: Entry): Record<string, unknown> => {
 const escapeXml = (value: string): string =>
   value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
-const asXml = (body: Record<string, unknown>): Answer => ({
+const asXml = (body: Record<string, unknown>): SiteResponse => ({
   status: 200,
   headers: { 'Content-Type': 'text/xml; charset=UTF-8' },
   body: `<?xml version="1.0"?>\n<oembed>${Object.entries(body)

@@ -1,9 +1,9 @@
-import { requestField } from '../../src/http/message.ts'
+import { requestHeader } from '../../src/http/message.ts'
 import type { Call, Values } from './call.ts'
 
 /** Parameters of a form or JSON body, unchanged: for code that needs some that the contract does not list. */
 export const rawBody = (call: Call): Values => {
-  const type = requestField(call.fields, 'content-type') ?? ''
+  const type = requestHeader(call.fields, 'content-type') ?? ''
   if (call.content.length === 0) return {}
   if (type.startsWith('application/x-www-form-urlencoded')) {
     return Object.fromEntries(new URLSearchParams(call.content.toString('utf8')))

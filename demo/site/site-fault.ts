@@ -1,6 +1,6 @@
 import type { Caller } from './caller.ts'
 
-/** An error in WordPress's terms; thrown where it is known, written by answer.ts. */
+/** An error in WordPress's terms; thrown where it is known, written by response.ts. */
 export class SiteFault extends Error {
   readonly status: number
   readonly code: string

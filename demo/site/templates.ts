@@ -1,4 +1,4 @@
-import { type Answer, type Call, type Context, contextOf, ok, type Resource } from './call.ts'
+import { type Call, type Context, contextOf, ok, type Resource, type SiteResponse } from './call.ts'
 import { hasBlocks } from './content-rendering.ts'
 import { blankEntry, type Template } from './entry.ts'
 import { type Links, selfLink, withCuries } from './links.ts'
@@ -95,7 +95,7 @@ const withLinks = (
 const ofKind = (call: Call, kind: TemplateKind): readonly Template[] =>
   [...call.site.store.templates.values()].filter((template) => template.type === kind.type)
 
-const listTemplates = (call: Call, kind: TemplateKind): Answer => {
+const listTemplates = (call: Call, kind: TemplateKind): SiteResponse => {
   const post = integer(call.args, call.site.names.templateId)
   const area = text(call.args, 'area')
   const shown = ofKind(call, kind)
@@ -121,7 +121,7 @@ export const storeTemplate = (call: Call, template: Template): Template => {
   return template
 }
 
-const createTemplate = (call: Call, kind: TemplateKind): Answer => {
+const createTemplate = (call: Call, kind: TemplateKind): SiteResponse => {
   const { args, site } = call
   // The contract's pattern is not anchored: anything may stand around a letter.
   const wanted = slugOf(text(args, 'slug') ?? '')
@@ -157,7 +157,7 @@ const keepTemplateRevision = (call: Call, template: Template): void => {
   entries.put({ ...parent, id, type: 'revision', status: 'inherit', slug, parent: template.postId, date, modified: date, own: { kind: 'revision' } }) // biome-ignore format: one record
 }
 
-const updateTemplate = (call: Call, kind: TemplateKind, before: Template): Answer => {
+const updateTemplate = (call: Call, kind: TemplateKind, before: Template): SiteResponse => {
   const { args, site } = call
   const after = storeTemplate(call, {
     ...before,
@@ -174,7 +174,7 @@ const updateTemplate = (call: Call, kind: TemplateKind, before: Template): Answe
   return ok(withLinks(call, kind, after, 'edit'))
 }
 
-const deleteTemplate = (call: Call, kind: TemplateKind, template: Template): Answer => {
+const deleteTemplate = (call: Call, kind: TemplateKind, template: Template): SiteResponse => {
   if (template.postId === 0) {
     throw new SiteFault(400, 'rest_invalid_template', "Templates based on theme files can't be removed.")
   }
@@ -200,7 +200,7 @@ const manage = (call: Call): void => {
   throw denied(call.caller, 'rest_cannot_manage_templates', message)
 }
 
-const lookUp = (call: Call, kind: TemplateKind): Answer => {
+const lookUp = (call: Call, kind: TemplateKind): SiteResponse => {
   const all = ofKind(call, kind)
   const words = (text(call.args, 'slug') ?? '').split('-')
   // `single-post` falls back to `single`, anything to `index`.

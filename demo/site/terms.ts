@@ -1,4 +1,4 @@
-import { type Answer, type Call, contextOf, ok, type Resource } from './call.ts'
+import { type Call, contextOf, ok, type Resource, type SiteResponse } from './call.ts'
 import type { taxonomyBases } from './collections.ts'
 import type { Term } from './entry.ts'
 import { selfLink, withCuries } from './links.ts'
@@ -102,7 +102,7 @@ const write = (call: Call, spec: TermSpec, before: Term): Term => {
 /** As many terms as any demo needs. */
 const maxTerms = 2000
 
-const create = (call: Call, spec: TermSpec): Answer => {
+const create = (call: Call, spec: TermSpec): SiteResponse => {
   const { store, root, names } = call.site
   const name = text(call.args, 'name') ?? ''
   const parent = integer(call.args, 'parent') ?? 0
@@ -133,7 +133,7 @@ const termOf = (call: Call, spec: TermSpec, id: number | undefined): Term => {
   return term
 }
 
-const remove = (call: Call, spec: TermSpec, term: Term): Answer => {
+const remove = (call: Call, spec: TermSpec, term: Term): SiteResponse => {
   if (!flag(call.args, 'force')) {
     const message = "Terms do not support trashing. Set 'force=true' to delete."
     throw new SiteFault(501, 'rest_trash_not_supported', message)
@@ -166,7 +166,7 @@ const permit = (call: Call, spec: TermSpec): void => {
   throw refuse('rest_cannot_update', 'edit this term')
 }
 
-const runCollection = (call: Call, spec: TermSpec): Answer => {
+const runCollection = (call: Call, spec: TermSpec): SiteResponse => {
   if (call.method !== 'GET') return create(call, spec)
   const page = cutPage(call, `/${call.site.names.content}/${spec.base}`, listTerms(call, spec), undefined)
   return ok(
@@ -175,7 +175,7 @@ const runCollection = (call: Call, spec: TermSpec): Answer => {
   )
 }
 
-const runItem = (call: Call, spec: TermSpec): Answer => {
+const runItem = (call: Call, spec: TermSpec): SiteResponse => {
   const term = termOf(call, spec, integer(call.args, 'id'))
   if (call.method === 'GET') return ok(render(call, spec, term))
   if (call.method === 'DELETE') return remove(call, spec, term)

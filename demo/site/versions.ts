@@ -1,4 +1,4 @@
-import { type Answer, type Call, type Context, contextOf, ok, type Resource } from './call.ts'
+import { type Call, type Context, contextOf, ok, type Resource, type SiteResponse } from './call.ts'
 import type { CollectionSpec } from './collections.ts'
 import { permalinkOf, renderContent } from './content-rendering.ts'
 import { blankEntry, type Entry } from './entry.ts'
@@ -187,7 +187,7 @@ export const putAutosave = (call: Call, parentId: number, fields: Partial<Entry>
   })
 }
 
-const saveAutosave = (call: Call, spec: CollectionSpec, parent: Entry): Answer => {
+const saveAutosave = (call: Call, spec: CollectionSpec, parent: Entry): SiteResponse => {
   const version = putAutosave(call, parent.id, {
     title: rawText(call.args, 'title') ?? '',
     content: rawText(call.args, 'content') ?? '',

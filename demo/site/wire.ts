@@ -1,6 +1,6 @@
-import { type RequestFields, requestField } from '../../src/http/message.ts'
+import { type RequestHeaders, requestHeader } from '../../src/http/message.ts'
 import type { EmbeddedReply } from '../embedded-server.ts'
-import type { Answer } from './call.ts'
+import type { SiteResponse } from './call.ts'
 import type { Caller } from './caller.ts'
 import { phpMap } from './fields.ts'
 
@@ -10,11 +10,11 @@ const phpJson = (value: unknown): string =>
     .replaceAll('/', '\\/')
     .replace(/[\u0080-\uffff]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** What the wire form of an answer depends on. */
+/** What the wire form of a response depends on. */
 export type WireContext = {
   readonly method: string
   readonly query: string
-  readonly fields: RequestFields
+  readonly fields: RequestHeaders
   readonly caller: Caller
   readonly root: string
   /** Responses that must not be stored although the request is anonymous: a bad nonce. */
@@ -27,7 +27,7 @@ const noCacheFields = {
 }
 
 const crossOrigin = (context: WireContext): Record<string, string> => {
-  const origin = requestField(context.fields, 'origin')
+  const origin = requestHeader(context.fields, 'origin')
   const vary: Record<string, string> =
     origin !== undefined || (context.caller.role === 'anonymous' && context.method === 'GET')
       ? { Vary: 'Origin' }
@@ -41,14 +41,14 @@ const crossOrigin = (context: WireContext): Record<string, string> => {
   }
 }
 
-const fieldsOf = (answer: Answer, context: WireContext): Record<string, string> => ({
+const fieldsOf = (response: SiteResponse, context: WireContext): Record<string, string> => ({
   'Content-Type': 'application/json; charset=UTF-8',
   'X-Robots-Tag': 'noindex',
   Link: `<${context.root}/>; rel="https://api.w.org/"`,
   'X-Content-Type-Options': 'nosniff',
   'Access-Control-Expose-Headers': 'X-WP-Total, X-WP-TotalPages, Link',
   'Access-Control-Allow-Headers': 'Authorization, X-WP-Nonce, Content-Disposition, Content-MD5, Content-Type',
-  ...answer.headers,
+  ...response.headers,
   ...(context.caller.role === 'anonymous' && !context.noCache ? {} : noCacheFields),
   ...crossOrigin(context),
 })
@@ -56,17 +56,17 @@ const fieldsOf = (answer: Answer, context: WireContext): Record<string, string> 
 const isIdentifier = /^[A-Za-z_$][\w$.]{0,99}$/
 
 /** The answer with its fields and JSON, and the envelopes that the query asks for. */
-export const wireReply = (answer: Answer, context: WireContext): EmbeddedReply => {
+export const wireReply = (response: SiteResponse, context: WireContext): EmbeddedReply => {
   const parameters = new URLSearchParams(context.query)
-  const fields = fieldsOf(answer, context)
-  if (typeof answer.body === 'string') {
-    return { status: answer.status, fields, content: Buffer.from(answer.body) }
+  const fields = fieldsOf(response, context)
+  if (typeof response.body === 'string') {
+    return { status: response.status, fields, content: Buffer.from(response.body) }
   }
   const enveloped = parameters.has('_envelope')
   const body = enveloped
-    ? { body: answer.body, status: answer.status, headers: phpMap(answer.headers) }
-    : answer.body
-  const status = enveloped ? 200 : answer.status
+    ? { body: response.body, status: response.status, headers: phpMap(response.headers) }
+    : response.body
+  const status = enveloped ? 200 : response.status
   const callback = parameters.get('_jsonp')
   if (callback === null) return { status, fields, content: Buffer.from(phpJson(body)) }
   if (!isIdentifier.test(callback)) {

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
-import { isProxyField } from '../http/forwardable-fields.ts'
-import { type RequestFields, requestField } from '../http/message.ts'
+import { isProxyHeader } from '../http/forwardable-headers.ts'
+import { type RequestHeaders, requestHeader } from '../http/message.ts'
 import type { AdminRefusal } from './operator.ts'
 
 /** The facts that decide whether a request to the admin side is answered. */
@@ -9,9 +9,9 @@ export type AdminRequest = {
   readonly writes: boolean
   /** Is the path one that programs without a token read? */
   readonly isOpen: boolean
-  /** Address of the connection's peer; fields do not count. */
+  /** Address of the connection's peer; headers do not count. */
   readonly peer: string
-  readonly fields: RequestFields
+  readonly headers: RequestHeaders
 }
 
 export type AdminAccess =
@@ -32,54 +32,54 @@ const createTokenCheck = (token: string): ((given: string) => boolean) => {
 const isLoopback = (address: string): boolean =>
   address === '::1' || /^(?:::ffff:)?127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/i.test(address)
 
-/** Name of the Host field without port and brackets. */
-const hostOf = (fields: RequestFields): string =>
-  (requestField(fields, 'host') ?? '').replace(/:\d{1,5}$/, '').replace(/^\[(.*)\]$/, '$1')
+/** Name of the Host header without port and brackets. */
+const hostOf = (headers: RequestHeaders): string =>
+  (requestHeader(headers, 'host') ?? '').replace(/:\d{1,5}$/, '').replace(/^\[(.*)\]$/, '$1')
 
 /** The owner of a name can point it here (DNS rebinding); an address cannot be redirected. */
-const isHostItself = (fields: RequestFields): boolean => {
-  const host = hostOf(fields)
+const isHostItself = (headers: RequestHeaders): boolean => {
+  const host = hostOf(headers)
   return host.toLowerCase() === 'localhost' || isIP(host) !== 0
 }
 
-/** A page of another origin made the browser send this, or a link of it was followed. Programs send neither field. */
-const isCrossSite = (fields: RequestFields): boolean => {
-  const site = requestField(fields, 'sec-fetch-site')
+/** A page of another origin made the browser send this, or a link of it was followed. Programs send neither header. */
+const isCrossSite = (headers: RequestHeaders): boolean => {
+  const site = requestHeader(headers, 'sec-fetch-site')
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return true
-  const origin = requestField(fields, 'origin')
+  const origin = requestHeader(headers, 'origin')
   if (origin === undefined) return false
-  return !URL.canParse(origin) || new URL(origin).host !== requestField(fields, 'host')
+  return !URL.canParse(origin) || new URL(origin).host !== requestHeader(headers, 'host')
 }
 
 /** A request that a proxy on this host forwarded does not come from this host. */
-const isForwarded = (fields: RequestFields): boolean => Object.keys(fields).some(isProxyField)
+const isForwarded = (headers: RequestHeaders): boolean => Object.keys(headers).some(isProxyHeader)
 
 /** A link may lead to the page; other pages cannot read it. */
-const isNavigation = (fields: RequestFields): boolean => fields['sec-fetch-mode'] === 'navigate'
+const isNavigation = (headers: RequestHeaders): boolean => headers['sec-fetch-mode'] === 'navigate'
 
 /** A browser sends one of these with each request, also after DNS rebinding; Prometheus sends none. */
-const isBrowser = (fields: RequestFields): boolean =>
+const isBrowser = (headers: RequestHeaders): boolean =>
   ['accept-language', 'origin', 'referer', 'cookie', 'sec-fetch-site', 'sec-fetch-mode'].some(
-    (name) => fields[name] !== undefined,
+    (name) => headers[name] !== undefined,
   )
 
-const isJson = (fields: RequestFields): boolean =>
-  /^application\/json[\t ]*(?:;|$)/i.test(requestField(fields, 'content-type') ?? '')
+const isJson = (headers: RequestHeaders): boolean =>
+  /^application\/json[\t ]*(?:;|$)/i.test(requestHeader(headers, 'content-type') ?? '')
 
 /** A request that has no content has no type of content either (RFC 9110 §8.3). */
-export const isWithoutContent = (fields: RequestFields): boolean =>
-  fields['transfer-encoding'] === undefined && (fields['content-length'] ?? '0') === '0'
+export const isWithoutContent = (headers: RequestHeaders): boolean =>
+  headers['transfer-encoding'] === undefined && (headers['content-length'] ?? '0') === '0'
 
 /** JSON is what no page of another origin can send unasked: without content, a program or Origin stands for it, which was checked. */
-const isJsonOrNothing = (fields: RequestFields): boolean =>
-  isJson(fields) || (isWithoutContent(fields) && (!isBrowser(fields) || fields['origin'] !== undefined))
+const isJsonOrNothing = (headers: RequestHeaders): boolean =>
+  isJson(headers) || (isWithoutContent(headers) && (!isBrowser(headers) || headers['origin'] !== undefined))
 
 type Credential = { readonly scheme: 'bearer' | 'basic'; readonly secret: string }
 
 /** With Basic a browser prompts for the token: any name, and the token as password. */
-const credentialOf = (fields: RequestFields): Credential | undefined => {
+const credentialOf = (headers: RequestHeaders): Credential | undefined => {
   const [, scheme = '', text = ''] =
-    /^(bearer|basic) +([^\s]{1,4096})$/i.exec(requestField(fields, 'authorization') ?? '') ?? []
+    /^(bearer|basic) +([^\s]{1,4096})$/i.exec(requestHeader(headers, 'authorization') ?? '') ?? []
   if (scheme.toLowerCase() === 'bearer') return { scheme: 'bearer', secret: text }
   if (scheme === '') return undefined
   const pair = Buffer.from(text, 'base64').toString()
@@ -87,7 +87,7 @@ const credentialOf = (fields: RequestFields): Credential | undefined => {
 }
 
 const byToken = (request: AdminRequest, isToken: (given: string) => boolean): AdminAccess => {
-  const credential = credentialOf(request.fields)
+  const credential = credentialOf(request.headers)
   // A page can make a browser send its password: not enough for a write.
   if (credential === undefined || (request.writes && credential.scheme === 'basic')) {
     return refused('credential-missing')
@@ -95,9 +95,9 @@ const byToken = (request: AdminRequest, isToken: (given: string) => boolean): Ad
   return isToken(credential.secret) ? granted : refused('credential-wrong')
 }
 
-const byPlace = ({ writes, peer, fields }: AdminRequest): AdminAccess => {
-  if (!isHostItself(fields)) return refused('host-by-name')
-  return writes && (!isLoopback(peer) || isForwarded(fields)) ? refused('not-loopback') : granted
+const byPlace = ({ writes, peer, headers }: AdminRequest): AdminAccess => {
+  if (!isHostItself(headers)) return refused('host-by-name')
+  return writes && (!isLoopback(peer) || isForwarded(headers)) ? refused('not-loopback') : granted
 }
 
 /**
@@ -108,11 +108,11 @@ const byPlace = ({ writes, peer, fields }: AdminRequest): AdminAccess => {
 export const createAccess = (token: string): ((request: AdminRequest) => AdminAccess) => {
   const isToken = token === '' ? undefined : createTokenCheck(token)
   return (request) => {
-    const { writes, isOpen, fields } = request
-    if (isCrossSite(fields) && (writes || !isNavigation(fields))) return refused('cross-site')
-    if (isOpen && !writes && (isHostItself(fields) || !isBrowser(fields))) return granted
+    const { writes, isOpen, headers } = request
+    if (isCrossSite(headers) && (writes || !isNavigation(headers))) return refused('cross-site')
+    if (isOpen && !writes && (isHostItself(headers) || !isBrowser(headers))) return granted
     const access = isToken === undefined ? byPlace(request) : byToken(request, isToken)
     if (access.kind === 'refused') return access
-    return writes && !isJsonOrNothing(fields) ? refused('not-json') : granted
+    return writes && !isJsonOrNothing(headers) ? refused('not-json') : granted
   }
 }

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { addressGroup } from '../http/bounds.ts'
-import { requestField } from '../http/message.ts'
-import type { ChangesAnswer, ChangesCredential } from '../wordpress/changes/change-feeds.ts'
+import { requestHeader } from '../http/message.ts'
+import type { ChangesCredential, ChangesResponse } from '../wordpress/changes/change-feeds.ts'
 import type { Operator } from './operator.ts'
 
 export const changesPath = '/changes'
@@ -15,25 +15,25 @@ const changeStatuses: Readonly<Record<string, number>> = {
   'not-spread': 503,
 }
 
-const mostChangeBytes = 256 * 1024
+const maxChangeBytes = 256 * 1024
 
-const sendChangesAnswer = (
+const sendChangesResponse = (
   reply: FastifyReply,
-  answer: ChangesAnswer,
+  response: ChangesResponse,
   problem: SendProblem,
 ): FastifyReply => {
-  if (answer.kind === 'dropped') {
-    const { sequence, entries } = answer
+  if (response.kind === 'dropped') {
+    const { sequence, entries } = response
     return reply.send(sequence === undefined ? { dropped: entries } : { sequence, dropped: entries })
   }
-  const status = changeStatuses[answer.reason] ?? 401
+  const status = changeStatuses[response.reason] ?? 401
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="trellis changes"')
   if (status === 429 || status === 503) reply.header('retry-after', '1')
-  return problem(reply, status, answer.reason, answer.detail)
+  return problem(reply, status, response.reason, response.detail)
 }
 
 const credentialIn = (headers: IncomingHttpHeaders): ChangesCredential => ({
-  signature: requestField(headers, 'trellis-signature'),
+  signature: requestHeader(headers, 'trellis-signature'),
   authorization: headers.authorization,
 })
 
@@ -48,13 +48,13 @@ export const addChanges = (
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser(
       /^application\/json[\t ]*(?:;|$)/i,
-      { parseAs: 'buffer', bodyLimit: mostChangeBytes },
+      { parseAs: 'buffer', bodyLimit: maxChangeBytes },
       (_request, body, done) => done(null, body),
     )
     // Before the body is read: it may be long, or arrive slowly.
     scope.addHook('onRequest', async ({ headers, raw }, reply) => {
-      const refuse = (refusal: ChangesAnswer): FastifyReply =>
-        sendChangesAnswer(reply.header('connection', 'close'), refusal, problem)
+      const refuse = (refusal: ChangesResponse): FastifyReply =>
+        sendChangesResponse(reply.header('connection', 'close'), refusal, problem)
       const admission = operator.changes.admit(credentialIn(headers), {
         address: addressGroup(raw.socket.remoteAddress ?? ''),
         hasArrived: () => raw.complete,
@@ -64,8 +64,8 @@ export const addChanges = (
       reply.raw.once('close', admission.release)
       return undefined
     })
-    scope.post(changesPath, { bodyLimit: mostChangeBytes }, async ({ body, headers, raw }, reply) =>
-      sendChangesAnswer(
+    scope.post(changesPath, { bodyLimit: maxChangeBytes }, async ({ body, headers, raw }, reply) =>
+      sendChangesResponse(
         reply,
         await operator.changes.receive({
           ...credentialIn(headers),

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import { parseDuration } from '../config/quantities.ts'
-import type { ReceiverStatus } from '../downstream/events.ts'
+import type { PurgeTargetStatus } from '../downstream/events.ts'
 import { isJsonObject } from '../http/json-text.ts'
 import {
   type History,
@@ -12,7 +12,7 @@ import {
 } from '../observability/history.ts'
 import { type LogLevel, type LogLevelChange, type LogLevelName, logLevels } from '../observability/logger.ts'
 import { durationBounds } from '../observability/metrics.ts'
-import type { AdminEvent, LogLevelRequest, Operator, Readiness, ReadinessFinding } from './operator.ts'
+import type { AdminEvent, LogLevelRequest, Operator, Readiness, ReadinessIssue } from './operator.ts'
 import { fault, type RequestReading } from './purge-request.ts'
 
 export type ReadinessFacts = {
@@ -28,10 +28,10 @@ export type ReadinessFacts = {
   /** May responses be served from memory? */
   readonly memoryTrusted: boolean
   /** Services whose change feed is not heard. */
-  readonly feedsUnheard: readonly string[]
+  readonly silentFeeds: readonly string[]
   /** Services with a cache in front that has not confirmed a purge. */
-  readonly receiversBehind: readonly ReceiverStatus[]
-  readonly findings: readonly ReadinessFinding[]
+  readonly laggingServices: readonly PurgeTargetStatus[]
+  readonly findings: readonly ReadinessIssue[]
 }
 
 /**
@@ -48,10 +48,10 @@ export const decideReadiness = (facts: ReadinessFacts): Readiness => ({
     ...(facts.lastReloadRefused ? [{ reason: 'config' } as const] : []),
     ...(facts.memoryTrusted ? [] : [{ reason: 'shared' } as const]),
     ...(facts.workersMissing ? [{ reason: 'workers' } as const] : []),
-    ...facts.feedsUnheard.map((service) => ({ reason: 'changes', service }) as const),
-    ...facts.receiversBehind.map(
-      ({ service, receiver, address, reason: cause }) =>
-        ({ reason: 'downstream', service, receiver, address, cause }) as const,
+    ...facts.silentFeeds.map((service) => ({ reason: 'changes', service }) as const),
+    ...facts.laggingServices.map(
+      ({ service, receiver: purgeTarget, address, reason: cause }) =>
+        ({ reason: 'downstream', service, receiver: purgeTarget, address, cause }) as const,
     ),
     ...facts.servicesDown.map((service) => ({ reason: 'upstreams', service }) as const),
   ],
@@ -115,14 +115,14 @@ export type DiagnosisParts = {
 }
 
 /** A worker's question to all workers about what happened there. */
-export type DiagnosisQuestion =
+export type DiagnosisRequest =
   | { readonly topic: 'history'; readonly content: string }
   | { readonly topic: 'recent' }
   | { readonly topic: 'log-level'; readonly content: LogLevelChange }
 
-export const answerDiagnosis = (
+export const respondToDiagnosis = (
   { history, logLevel }: Pick<DiagnosisParts, 'history' | 'logLevel'>,
-  question: DiagnosisQuestion,
+  question: DiagnosisRequest,
 ): unknown => {
   switch (question.topic) {
     case 'history':
@@ -136,8 +136,8 @@ export const answerDiagnosis = (
 
 /** Diagnosis of this process, or of all workers. */
 export const createDiagnosis = ({ history, logLevel, now, worker }: DiagnosisParts): Diagnosis => {
-  const ask = async <Value>(question: DiagnosisQuestion): Promise<readonly Value[]> => {
-    if (worker === undefined) return [answerDiagnosis({ history, logLevel }, question) as Value]
+  const ask = async <Value>(question: DiagnosisRequest): Promise<readonly Value[]> => {
+    if (worker === undefined) return [respondToDiagnosis({ history, logLevel }, question) as Value]
     return (await worker.ask({ content: null, ...question })) as readonly Value[]
   }
   return {

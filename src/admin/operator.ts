@@ -4,7 +4,7 @@ import type { PurgeRequest, WarmRequest } from './purge-request.ts'
 /**
  * A condition that clients may notice although the gateway is ready. `upstreams`: no target of the service accepts requests, so only
  * stored responses are served. `config`: the last reload was refused, so the file differs from the configuration in use. `shared`:
- * nothing is served from memory, because notes of other writers do not arrive. `workers`: one has ended, and its successor is not
+ * nothing is served from memory, because invalidations of other writers do not arrive. `workers`: one has ended, and its successor is not
  * ready yet. `changes`: not every change behind the gateway is known, so stored responses of the service are used for the ordinary
  * time only. `downstream`: a cache in front of the service has not confirmed a purge, and may show older data.
  */
@@ -18,21 +18,21 @@ type Degradation = {
 }
 
 /** A warning about the configuration, or a mismatch between a service and its upstream; the log has the details. */
-export type ReadinessFinding = {
+export type ReadinessIssue = {
   readonly finding: string
   readonly service?: string
   readonly setting?: string
 }
 
 /**
- * `reasons`: why no requests should be sent here; `unknown`: services whose upstream has not been contacted; `findings` without
+ * `reasons`: why no requests should be sent here; `unknown`: services whose upstream has not been contacted; `issues` without
  * texts, since every client of the admin side may read this.
  */
 export type Readiness = {
   readonly ready: boolean
   readonly reasons: readonly ('draining' | 'starting')[]
   readonly degraded: readonly Degradation[]
-  readonly findings: readonly ReadinessFinding[]
+  readonly findings: readonly ReadinessIssue[]
   readonly unknown: readonly string[]
 }
 
@@ -55,7 +55,7 @@ export type PurgeOutcome =
   | { readonly kind: 'unheard' }
 
 /** Result of a request to warm the cache: how many URLs are fetched in the background, and why others are not. */
-export type WarmAnswer = {
+export type WarmResponse = {
   readonly warming: number
   readonly refused: readonly { readonly url: string; readonly detail: string }[]
   /** Where the request waited for the fetches: how many URLs are stored now, and why others are not. */
@@ -77,7 +77,7 @@ type AskedRequest = {
   readonly fields: Readonly<Record<string, string>>
 }
 
-/** A warning of the configuration or a finding of the start check: what it is about, and the text. */
+/** A warning of the configuration or an issue of the start check: what it is about, and the text. */
 export type Notice = { readonly subject: string; readonly text: string }
 
 /** A level of the log; `forMs`: how long, or until the end of the process. */
@@ -87,7 +87,7 @@ export type LogLevelRequest = { readonly level: string; readonly forMs: number |
 export type Operator = {
   purge(request: PurgeRequest): PurgeOutcome | Promise<PurgeOutcome>
   /** Fetches public URLs or paths with anonymous GETs, in the background or until they are there. */
-  warm(request: WarmRequest): WarmAnswer | Promise<WarmAnswer>
+  warm(request: WarmRequest): WarmResponse | Promise<WarmResponse>
   /** Has its own credential: the token of a service. */
   readonly changes: Pick<ChangeFeeds, 'admit' | 'receive'>
   entries(query: EntriesQuery): readonly unknown[] | Promise<readonly unknown[]>

@@ -20,8 +20,8 @@ export type RequestReading<Request> =
   | { readonly kind: 'read'; readonly request: Request }
   | { readonly kind: 'fault'; readonly detail: string }
 
-const mostSelectors = 1_000
-const mostWarmed = 1_000
+const maxSelectors = 1_000
+const maxWarmed = 1_000
 /** With `warm: true`. */
 const warmedByDefault = 100
 const longest = 8192
@@ -97,15 +97,15 @@ const readSelections = (members: JsonObject): PurgeSelection[] | string => {
     if (typeof selections === 'string') return selections
     all.push(...selections)
   }
-  return all.length <= mostSelectors
+  return all.length <= maxSelectors
     ? all
-    : `expected at most ${mostSelectors} selectors in one request; use a tag, a prefix or all`
+    : `expected at most ${maxSelectors} selectors in one request; use a tag, a prefix or all`
 }
 
 const warmCount = (warm: unknown): number | undefined => {
   if (warm === true) return warmedByDefault
   if (warm === undefined || warm === false) return 0
-  return Number.isInteger(warm) && Number(warm) >= 0 && Number(warm) <= mostWarmed ? Number(warm) : undefined
+  return Number.isInteger(warm) && Number(warm) >= 0 && Number(warm) <= maxWarmed ? Number(warm) : undefined
 }
 
 /** Reads the content of POST /cache/purge. Strict: a misspelt key must not turn into a larger purge. */
@@ -121,7 +121,7 @@ export const readPurgeRequest = (content: unknown): RequestReading<PurgeRequest>
   if (typeof dryRun !== 'boolean') return fault('dryRun: expected true or false')
   if (service !== undefined && !isText(service)) return fault('service: expected the name of a service')
   const warm = warmCount(content['warm'])
-  if (warm === undefined) return fault(`warm: expected true, false or a number from 0 to ${mostWarmed}`)
+  if (warm === undefined) return fault(`warm: expected true, false or a number from 0 to ${maxWarmed}`)
   if (warm > 0 && dryRun) return fault('warm: nothing is removed with dryRun, so there is nothing to fetch')
   return { kind: 'read', request: { selections, mode, dryRun, service, warm } }
 }
@@ -137,8 +137,8 @@ export const readWarmRequest = (content: unknown): RequestReading<WarmRequest> =
     return fault('expected a JSON object with the members urls and wait only')
   const { urls, wait = false } = content
   if (typeof wait !== 'boolean') return fault('wait: expected true or false')
-  if (!Array.isArray(urls) || urls.length === 0 || urls.length > mostWarmed)
-    return fault(`urls: expected a list of 1 to ${mostWarmed} public URLs or paths`)
+  if (!Array.isArray(urls) || urls.length === 0 || urls.length > maxWarmed)
+    return fault(`urls: expected a list of 1 to ${maxWarmed} public URLs or paths`)
   const wrong = urls.findIndex((url) => !isText(url))
   return wrong === -1
     ? { kind: 'read', request: { urls: urls as string[], wait } }

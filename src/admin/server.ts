@@ -13,7 +13,7 @@ import type { Logger } from 'pino'
 import { createFairTurns } from '../http/bounds.ts'
 import { contentEntityTag, evaluatePreconditions } from '../http/conditional/preconditions.ts'
 import { parsedJson } from '../http/json-text.ts'
-import { fieldsOfLines, targetParts } from '../http/message.ts'
+import { headersOfLines, targetParts } from '../http/message.ts'
 import type { MetricSnapshot } from '../observability/metrics.ts'
 import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess, isWithoutContent } from './access.ts'
@@ -49,17 +49,17 @@ type DescribedServers = {
   readonly paths?: Readonly<Record<string, { readonly servers?: readonly { readonly url: string }[] }>>
 }
 
-const mostServers = 50
+const maxServers = 50
 
 /** Where a page sends requests to try an operation out: the origins of the servers in its document. */
 const serversOf = (document: Buffer | undefined): readonly string[] => {
   const { servers = [], paths = {} } = parsedJson(document?.toString() ?? '{}') as DescribedServers
   const all = [...servers, ...Object.values(paths).flatMap((path) => path.servers ?? [])]
   const origins = all.flatMap(({ url }) => (URL.canParse(url) ? [new URL(url).origin] : []))
-  return [...new Set(origins)].slice(0, mostServers)
+  return [...new Set(origins)].slice(0, maxServers)
 }
 
-const pageFields = { 'content-security-policy': policy, 'referrer-policy': 'no-referrer' }
+const pageHeaders = { 'content-security-policy': policy, 'referrer-policy': 'no-referrer' }
 const html = 'text/html; charset=utf-8'
 
 const scriptType = 'text/javascript; charset=utf-8'
@@ -96,7 +96,7 @@ const assets: readonly (readonly [path: string, type: string, address: () => str
 const addPages = (server: FastifyInstance, operator: Operator): void => {
   server.get('/', async (_request, reply) => {
     const page = await readFile(packageFile('public/status/index.html'))
-    return reply.headers(pageFields).type(html).send(page)
+    return reply.headers(pageHeaders).type(html).send(page)
   })
   server.get('/docs', async (request, reply) => {
     const { service } = request.query as Readonly<Record<string, unknown>>
@@ -167,12 +167,12 @@ const addReloadAndDrain = (server: FastifyInstance, { operator, report }: AdminO
 
 type Query = Readonly<Record<string, unknown>>
 
-const mostEntries = 1000
+const maxEntries = 1000
 
 /** Undefined when a value is not documented. */
 const readEntriesQuery = ({ sort = 'size', limit = '50' }: Query): EntriesQuery | undefined => {
   if (sort !== 'size' && sort !== 'hits' && sort !== 'age') return undefined
-  if (typeof limit !== 'string' || !/^[1-9]\d{0,3}$/.test(limit) || Number(limit) > mostEntries) {
+  if (typeof limit !== 'string' || !/^[1-9]\d{0,3}$/.test(limit) || Number(limit) > maxEntries) {
     return undefined
   }
   return { sort, limit: Number(limit) }
@@ -190,7 +190,7 @@ const sendDocument = (
   if (content === undefined) return sendProblem(reply, 404, 'not-found', 'No service has this document.')
   const etag = contentEntityTag(content)
   reply.header('cache-control', 'no-cache').header('etag', etag)
-  const head = { status: 200, fields: ['ETag', etag] }
+  const head = { status: 200, headers: ['ETag', etag] }
   const outcome = evaluatePreconditions(request.headers, request.method, head, 0)
   return outcome === 'not-modified'
     ? reply.code(304).send()
@@ -201,18 +201,18 @@ const addViews = (server: FastifyInstance, operator: Operator): void => {
   server.get('/cache/entries', async (request, reply) => {
     const query = readEntriesQuery(request.query as Query)
     if (query === undefined) {
-      return sendProblem(reply, 400, 'invalid-query', `sort: size, hits or age; limit: 1 to ${mostEntries}`)
+      return sendProblem(reply, 400, 'invalid-query', `sort: size, hits or age; limit: 1 to ${maxEntries}`)
     }
     return reply.send({ sort: query.sort, entries: await operator.entries(query) })
   })
   server.get('/explain', async (request, reply) => {
     const { method = 'GET', url, header } = request.query as Query
-    const fields = fieldsOfLines([header ?? []].flat().map(String))
-    if (!isMethod(method) || typeof url !== 'string' || url === '' || fields === undefined) {
+    const headers = headersOfLines([header ?? []].flat().map(String))
+    if (!isMethod(method) || typeof url !== 'string' || url === '' || headers === undefined) {
       const detail = 'url: a public URL or path; method: default GET; header: "Name: value", repeatable'
       return sendProblem(reply, 400, 'invalid-query', detail)
     }
-    return reply.send(await operator.explain({ method, url, fields }))
+    return reply.send(await operator.explain({ method, url, fields: headers }))
   })
   server.get('/drift', (_request, reply) => reply.send(operator.drift()))
   server.get('/config', (_request, reply) => reply.send(operator.config()))
@@ -230,7 +230,7 @@ type AdminOptions = {
   /** '' when none is configured. */
   readonly token: string
   readonly operator: Operator
-  /** The metrics in the format that the Accept field selects. */
+  /** The metrics in the format that the Accept header selects. */
   scrape(accept: string | undefined): Promise<{ readonly contentType: string; readonly text: string }>
   metrics(): Promise<readonly MetricSnapshot[]>
   readiness(): Readiness
@@ -240,7 +240,7 @@ type AdminOptions = {
   registered?(method: string, path: string): void
 }
 
-/** Open to orchestrators and balancers under any name, with any fields; they reveal only whether the process is healthy. */
+/** Open to orchestrators and balancers under any name, with any headers; they reveal only whether the process is healthy. */
 const probePaths: ReadonlySet<string | undefined> = new Set(['/livez', '/readyz'])
 
 const guard = (server: FastifyInstance, { token, report }: AdminOptions): void => {
@@ -253,7 +253,7 @@ const guard = (server: FastifyInstance, { token, report }: AdminOptions): void =
     // The route has its own credential.
     if (url === changesPath && request.method === 'POST') return undefined
     const isOpen = url === '/metrics'
-    const adminRequest: AdminRequest = { writes, isOpen, peer: address, fields: request.headers }
+    const adminRequest: AdminRequest = { writes, isOpen, peer: address, headers: request.headers }
     const decision = access(adminRequest)
     if (decision.kind === 'granted') {
       // `curl -X POST -d ''` names a type all the same, and Fastify would parse nothing as JSON.
@@ -266,15 +266,15 @@ const guard = (server: FastifyInstance, { token, report }: AdminOptions): void =
 }
 
 /** More are refused: no tool sends as many at once. A client that does not read its responses counts until it is disconnected. */
-const mostUnanswered = 256
-const mostConnections = 512
+const maxUnanswered = 256
+const maxConnections = 512
 const silentMs = 60_000
 
 /**
  * Begins one request in each turn of the event loop: a list of all metrics or of all stored responses takes milliseconds, and a
  * client may pipeline a thousand requests in one packet.
  */
-const answerInTurn = (server: FastifyInstance): void => {
+const respondInTurn = (server: FastifyInstance): void => {
   const turns = createFairTurns(1)
   let unanswered = 0
   server.addHook('onRequest', (request, reply, done) => {
@@ -282,7 +282,7 @@ const answerInTurn = (server: FastifyInstance): void => {
       done()
       return
     }
-    if (unanswered >= mostUnanswered) {
+    if (unanswered >= maxUnanswered) {
       reply.header('connection', 'close').header('retry-after', '1')
       void sendProblem(reply, 503, 'overloaded', 'Too many requests are waiting.')
       return
@@ -329,9 +329,9 @@ const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): 
   server.post('/cache/warm', async (request, reply) => {
     const reading = readWarmRequest(request.body)
     if (reading.kind === 'fault') return sendProblem(reply, 400, 'invalid-warm', reading.detail)
-    const answer = await operator.warm(reading.request)
-    report({ kind: 'admin-warm', address: request.socket.remoteAddress ?? '', warming: answer.warming })
-    return reply.code(reading.request.wait ? 200 : 202).send(answer)
+    const response = await operator.warm(reading.request)
+    report({ kind: 'admin-warm', address: request.socket.remoteAddress ?? '', warming: response.warming })
+    return reply.code(reading.request.wait ? 200 : 202).send(response)
   })
 }
 
@@ -371,10 +371,10 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     options.logger.error({ err: error }, 'admin request failed')
     return sendProblem(reply, 500, 'internal', 'See the log.')
   })
-  server.server.maxConnections = mostConnections
+  server.server.maxConnections = maxConnections
   server.addHook('onRoute', ({ method, url }) => options.registered?.(String(method), url))
   guard(server, options)
-  answerInTurn(server)
+  respondInTurn(server)
   server.get('/metrics', async (request, reply) => {
     const { contentType, text } = await options.scrape(request.headers.accept)
     return reply.type(contentType).header('vary', 'Accept').send(text)

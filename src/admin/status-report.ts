@@ -32,7 +32,7 @@ const problems: Readonly<Record<Readiness['degraded'][number]['reason'], string>
   upstreams: 'all targets fail, or the breaker is not closed',
 }
 
-const mostRows = 20
+const maxRows = 20
 
 type SampleLabels = Sample['labels']
 type Count = { readonly count: number }
@@ -72,7 +72,7 @@ const isHit: ReadonlySet<unknown> = new Set(['hit', 'revalidated', 'collapsed', 
 const routes = (read: ReadSamples) => {
   const requests = read('trellis_requests_total')
   return addedUp(requests, ['service', 'route'])
-    .slice(0, mostRows)
+    .slice(0, maxRows)
     .map(({ service, route, count }) => {
       const ofRoute = matching(requests, { service, route })
       return {
@@ -136,19 +136,22 @@ const changeFeeds = (read: ReadSamples) =>
     }
   })
 
-const receivers = (read: ReadSamples) =>
-  addedUp(read('trellis_downstream_behind'), ['service', 'receiver']).map(({ service, receiver, count }) => {
-    const purges = (outcome: string): number =>
-      total(matching(read('trellis_downstream_purges_total'), { service, receiver, outcome }))
-    return {
-      service,
-      receiver,
-      behind: count > 0,
-      lagSeconds: matching(read('trellis_downstream_lag_seconds'), { service, receiver })[0]?.value ?? 0,
-      confirmed: purges('confirmed'),
-      failed: purges('failed'),
-    }
-  })
+const purgeTargets = (read: ReadSamples) =>
+  addedUp(read('trellis_downstream_behind'), ['service', 'receiver']).map(
+    ({ service, receiver: purgeTarget, count }) => {
+      const purges = (outcome: string): number =>
+        total(matching(read('trellis_downstream_purges_total'), { service, receiver: purgeTarget, outcome }))
+      return {
+        service,
+        receiver: purgeTarget,
+        behind: count > 0,
+        lagSeconds:
+          matching(read('trellis_downstream_lag_seconds'), { service, receiver: purgeTarget })[0]?.value ?? 0,
+        confirmed: purges('confirmed'),
+        failed: purges('failed'),
+      }
+    },
+  )
 
 /** Why requests were forwarded or bypassed the cache, and why responses were not stored: the most frequent reasons. */
 const notCached = (read: ReadSamples) =>
@@ -166,7 +169,7 @@ const notCached = (read: ReadSamples) =>
   ]
     .filter(({ count }) => count > 0)
     .sort((first, second) => second.count - first.count)
-    .slice(0, mostRows)
+    .slice(0, maxRows)
 
 /** What keeps each route from hits, beside all that it was asked for. */
 const lostHits = (read: ReadSamples): readonly LostHits[] =>
@@ -259,10 +262,10 @@ export const statusReport = (
     notCached: notCached(read),
     advice: adviceFor(lostHits(read)),
     changes: changeFeeds(read),
-    receivers: receivers(read),
+    receivers: purgeTargets(read),
     refusals: happened(addedUp(read('trellis_refusals_total'), ['service', 'route', 'code'])).slice(
       0,
-      mostRows,
+      maxRows,
     ),
     protocolRefusals: happened(addedUp(read('trellis_protocol_refusals_total'), ['reason'])),
     shed: happened(addedUp(read('trellis_shed_total'), ['class', 'signal'])),

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts'
 import type { ServiceConfig, SiteConfig } from '../config/config.ts'
 import type { LocalRequest, Run, Service } from '../exchange/exchange.ts'
-import type { IdempotencyStore, KeptAnswer } from '../exchange/ports.ts'
+import type { IdempotencyStore, ReplayedResponse } from '../exchange/ports.ts'
 import { addressGroup, type ByteBudget, createFairTurns, type Reservation } from '../http/bounds.ts'
-import { type GatewayResponse, requestField } from '../http/message.ts'
+import { type GatewayResponse, requestHeader } from '../http/message.ts'
 import type { Contract, ErrorShape } from '../service/contract.ts'
 import {
   type BatchEvent,
@@ -12,19 +12,19 @@ import {
   type BatchResult,
   batchMethods,
 } from './events.ts'
-import { answeredOnce, createMemoryIdempotencyStore } from './idempotency.ts'
+import { createMemoryIdempotencyStore, respondOnce } from './idempotency.ts'
 import {
-  type AnswerPart,
   admitItem,
-  answeredPart,
   type BatchEnvelope,
   type BatchItem,
   type Dispatch,
   envelopeOf,
-  type ItemAnswer,
+  type ItemResponse,
   itemError,
   madePart,
   nullPart,
+  type ResponsePart,
+  responsePart,
   shapedError,
 } from './item.ts'
 import {
@@ -40,7 +40,7 @@ import {
 } from './order/plan-order.ts'
 import { honouringRetryAfter } from './send/chunk.ts'
 import { createSemaphore, type ItemSender, type Made, type RunOptions, runItems } from './send/run-items.ts'
-import { fieldsWithCredentials, runChunk, runItem, sendAlone } from './send/send-item.ts'
+import { headersWithCredentials, runChunk, runItem, sendAlone } from './send/send-item.ts'
 
 const methodLabel = (method: string | undefined): BatchMethod =>
   batchMethods.find((batchMethod) => batchMethod === method) ?? '_OTHER'
@@ -117,19 +117,19 @@ const cancelBatch = (client: AbortSignal, deadlineMs: number) => {
 
 /** Equal reads after the same writes are sent once. */
 const readKey = (item: BatchItem, waits: Waits): string =>
-  JSON.stringify([item.method, item.path, item.query, item.fields, waits])
+  JSON.stringify([item.method, item.path, item.query, item.headers, waits])
 
-/** Identical reads of a batch are one request: the first that begins is sent, and all get its answer. */
+/** Identical reads of a batch are one request: the first that begins is sent, and all get its response. */
 const collapseReads = (dispatch: Dispatch, waits: readonly Waits[]): Dispatch => {
-  const begun = new Map<string, Promise<ItemAnswer>>()
+  const begun = new Map<string, Promise<ItemResponse>>()
   return (item, signal, stop) => {
     if (item.effect === 'write' || item.content !== undefined) return dispatch(item, signal, stop)
     const key = readKey(item, waits[item.index])
-    const pendingAnswer = begun.get(key)
-    if (pendingAnswer !== undefined) return pendingAnswer
-    const answer = dispatch(item, signal, stop)
-    begun.set(key, answer)
-    return answer
+    const pendingResponse = begun.get(key)
+    if (pendingResponse !== undefined) return pendingResponse
+    const response = dispatch(item, signal, stop)
+    begun.set(key, response)
+    return response
   }
 }
 
@@ -141,7 +141,7 @@ export type BatchOptions = RunOptions &
     readonly errors: ErrorShape
   }
 
-export type BatchAnswer = { readonly status: number; readonly content: Buffer }
+export type BatchResponse = { readonly status: number; readonly content: Buffer }
 
 export type BatchRequest = BatchInput & {
   readonly signal: AbortSignal
@@ -150,32 +150,32 @@ export type BatchRequest = BatchInput & {
 
 const partIn =
   (errors: ErrorShape) =>
-  (answer: Made): AnswerPart =>
-    'content' in answer ? answeredPart(answer, errors) : madePart(shapedError(errors, answer))
+  (response: Made): ResponsePart =>
+    'content' in response ? responsePart(response, errors) : madePart(shapedError(errors, response))
 
 /** In a batch that failed as a whole no item shows headers (recorded: `"headers":[]`). */
-const validationPart = (item: PlannedItem, errors: ErrorShape): AnswerPart =>
-  item.kind === 'refused' ? madePart({ ...shapedError(errors, item.error), fields: [] }) : nullPart
+const validationPart = (item: PlannedItem, errors: ErrorShape): ResponsePart =>
+  item.kind === 'refused' ? madePart({ ...shapedError(errors, item.error), headers: [] }) : nullPart
 
 /** Whether a response is JSON is read in some tenths of a millisecond for so many bytes, more in the worst case. */
 const bytesPerTurn = 65_536
 
-/** The parts of all answers, in as many turns of the event loop as their lengths demand. */
+/** The parts of all responses, in as many turns of the event loop as their lengths demand. */
 const partsInTurns = async (
-  answers: readonly Made[],
-  partOf: (answer: Made) => AnswerPart,
+  responses: readonly Made[],
+  partOf: (response: Made) => ResponsePart,
   turn: () => Promise<void>,
-): Promise<readonly AnswerPart[]> => {
-  const parts: AnswerPart[] = []
+): Promise<readonly ResponsePart[]> => {
+  const parts: ResponsePart[] = []
   let bytes = 0
-  for (const answer of answers) {
-    const length = 'content' in answer ? answer.content.length : 0
+  for (const response of responses) {
+    const length = 'content' in response ? response.content.length : 0
     if (bytes > 0 && bytes + length > bytesPerTurn) {
       await turn()
       bytes = 0
     }
     bytes += length
-    parts.push(partOf(answer))
+    parts.push(partOf(response))
   }
   return parts
 }
@@ -187,7 +187,7 @@ const madeBy = (item: PlannedItem, end: TaskEnd<Made> | undefined): Made => {
 }
 
 /** Answers a batch: reads it, decides the order of its items, runs them. */
-export const createBatch = (options: BatchOptions): ((request: BatchRequest) => Promise<BatchAnswer>) => {
+export const createBatch = (options: BatchOptions): ((request: BatchRequest) => Promise<BatchResponse>) => {
   const { clock, report, errors } = options
   const partOf = partIn(errors)
 
@@ -212,17 +212,17 @@ export const createBatch = (options: BatchOptions): ((request: BatchRequest) => 
     cancellation.release()
     await options.turn()
     const nowMs = clock.monotonic()
-    const answers = items.map((item, index) => {
+    const responses = items.map((item, index) => {
       const taskEnd = end.items[index]
-      const answer = madeBy(item, taskEnd)
+      const response = madeBy(item, taskEnd)
       const method = item.kind === 'runnable' ? item.item.method : item.method
-      report(itemEvent({ method, status: answer.status }, taskEnd, { batchStartedMs: startedMs, nowMs }))
-      return answer
+      report(itemEvent({ method, status: response.status }, taskEnd, { batchStartedMs: startedMs, nowMs }))
+      return response
     })
     const result: BatchResult = cancellation.reason() ?? 'ran'
     const batch = { result, items: items.length, durationMs: nowMs - startedMs }
     report(batchEvent(batch, { end: end.requests, waits }))
-    return answers
+    return responses
   }
 
   const reportUnrun = (result: BatchResult, items: number, startedMs: number): void =>
@@ -238,8 +238,11 @@ export const createBatch = (options: BatchOptions): ((request: BatchRequest) => 
       const parts = items.map((item) => validationPart(item, errors))
       return { status: 207, content: envelopeOf(parts, 'validation') }
     }
-    const answers = await run(plan, request, startedMs)
-    return { status: 207, content: envelopeOf(await partsInTurns(answers, partOf, options.turn), undefined) }
+    const responses = await run(plan, request, startedMs)
+    return {
+      status: 207,
+      content: envelopeOf(await partsInTurns(responses, partOf, options.turn), undefined),
+    }
   }
 }
 
@@ -252,9 +255,9 @@ type BatchParts = {
   readonly budget: ByteBudget
 }
 
-const isJson = (exchange: LocalRequest): exchange is LocalRequest & { readonly content: Buffer } =>
-  Buffer.isBuffer(exchange.content) &&
-  !(requestField(exchange.request.fields, 'content-type') ?? '').toLowerCase().includes('urlencoded')
+const isJson = (context: LocalRequest): context is LocalRequest & { readonly content: Buffer } =>
+  Buffer.isBuffer(context.content) &&
+  !(requestHeader(context.request.headers, 'content-type') ?? '').toLowerCase().includes('urlencoded')
 
 /** Of the batch of a site; an upstream with a lower one refuses, and the items go one by one. */
 const upstreamMaxItems = 25
@@ -279,8 +282,8 @@ const sharedByBatches = (
   const splitter = new Splitter({
     mode: batch.split,
     concurrency: batch.concurrency,
-    mostItems: upstreamMaxItems,
-    mostChunkMs: maxChunkMs(batch.deadlineMs, upstream.timeouts.headersMs),
+    maxItems: upstreamMaxItems,
+    maxChunkMs: maxChunkMs(batch.deadlineMs, upstream.timeouts.headersMs),
     clock,
   })
   // Reading and answering a batch takes some milliseconds: other requests are served between two of them.
@@ -300,27 +303,27 @@ const sharedByBatches = (
 /** Answers the batch route of a service, if it has one. */
 export const buildBatch = (
   config: ServiceConfig,
-  { errors, items, keyFields }: Contract,
+  { errors, items, keyHeaders }: Contract,
   options: BatchParts,
 ): Service['local']['batch'] => {
   const configured = 'batch' in config ? config.batch : undefined
   if (configured === undefined) return undefined
   const settings = { split: 'item' as const, ...configured }
-  const caller = { keyFields, harmlessCookies: config.cache.harmlessCookies ?? [] }
+  const caller = { keyHeaders, harmlessCookies: config.cache.harmlessCookies ?? [] }
   const { clock } = options
   const shared = sharedByBatches(settings, config.upstream, options)
 
   const response = (
-    exchange: LocalRequest,
-    { status, contentType }: Pick<KeptAnswer, 'status' | 'contentType'>,
+    context: LocalRequest,
+    { status, contentType }: Pick<ReplayedResponse, 'status' | 'contentType'>,
     content: GatewayResponse['content'],
   ): GatewayResponse => ({
     status,
-    fields: [
+    headers: [
       ...['Content-Type', contentType],
-      ...errors.fields(exchange.service.address.publicRoot),
+      ...errors.headers(context.service.address.publicRoot),
       ...['X-Content-Type-Options', 'nosniff', 'Allow', 'POST'],
-      ...errors.batchFields(exchange.request.fields),
+      ...errors.batchHeaders(context.request.headers),
       ...(Buffer.isBuffer(content) ? ['Content-Length', String(content.length)] : []),
     ],
     content,
@@ -337,7 +340,7 @@ export const buildBatch = (
   })
 
   const requestOf = (
-    exchange: LocalRequest,
+    context: LocalRequest,
     run: Run,
     signal: AbortSignal,
     reservation: Reservation,
@@ -346,45 +349,45 @@ export const buildBatch = (
     const outgoing = {
       run,
       clock,
-      batch: exchange,
-      keyFields,
+      batch: context,
+      keyHeaders,
       turn: shared.turn,
-      heldContents: { bytes: 0, mostBytes: settings.answerBytes },
+      bufferedContents: { bytes: 0, maxBytes: settings.answerBytes },
       reservation,
       leftMs: () =>
         settings.deadlineMs === 0 ? undefined : Math.max(1, Math.ceil(deadlineMs - clock.monotonic())),
     }
     return {
       // The row has checked it.
-      envelope: exchange.arguments as BatchEnvelope,
+      envelope: context.arguments as BatchEnvelope,
       // Integers beyond 2^53 survive in the text that the items are cut out of; a form has none.
-      text: isJson(exchange) ? exchange.content.toString() : undefined,
+      text: isJson(context) ? context.content.toString() : undefined,
       signal,
       admit: (item) =>
-        admitItem(exchange, item, (batchItem) => fieldsWithCredentials(exchange, batchItem, keyFields)),
+        admitItem(context, item, (batchItem) => headersWithCredentials(context, batchItem, keyHeaders)),
       sender: {
-        flow: addressGroup(exchange.client.address),
+        flow: addressGroup(context.client.address),
         dispatch: (item, itemSignal, stop) => runItem(outgoing, item, itemSignal, sendAlone(outgoing, stop)),
         dispatchChunk: (items, stop, watch) => runChunk(outgoing, items, stop, watch),
       },
     }
   }
 
-  const inOne = async (exchange: LocalRequest, run: Run, signal: AbortSignal): Promise<KeptAnswer> => {
-    const reservation = options.budget('batch-item', exchange.client.address)
+  const inOne = async (context: LocalRequest, run: Run, signal: AbortSignal): Promise<ReplayedResponse> => {
+    const reservation = options.budget('batch-item', context.client.address)
     try {
-      const { status, content } = await batch(requestOf(exchange, run, signal, reservation))
+      const { status, content } = await batch(requestOf(context, run, signal, reservation))
       return { status, content, contentType: json }
     } finally {
       reservation.release()
     }
   }
 
-  return async (exchange, run) => {
-    const key = requestField(exchange.request.fields, 'idempotency-key')
-    const answer = await answeredOnce(shared.store, exchange, caller, key, (watched) =>
-      inOne(exchange, run, watched),
+  return async (context, run) => {
+    const key = requestHeader(context.request.headers, 'idempotency-key')
+    const reply = await respondOnce(shared.store, context, caller, key, (watched) =>
+      inOne(context, run, watched),
     )
-    return response(exchange, answer, answer.content)
+    return response(context, reply, reply.content)
   }
 }

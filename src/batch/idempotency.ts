@@ -3,9 +3,9 @@ import { identityCookies } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { LocalRequest } from '../exchange/exchange.ts'
-import type { IdempotencyStore, KeptAnswer, KeyState } from '../exchange/ports.ts'
-import { hasCredentialParameter, otherCredential } from '../http/credential-fields.ts'
-import { ownBytes, requestField } from '../http/message.ts'
+import type { IdempotencyStore, KeyState, ReplayedResponse } from '../exchange/ports.ts'
+import { hasCredentialParameter, otherCredential } from '../http/credential-headers.ts'
+import { ownBytes, requestHeader } from '../http/message.ts'
 
 type IdempotencyKey =
   | { readonly kind: 'none' }
@@ -16,7 +16,7 @@ type IdempotencyKey =
 const quotedPattern = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\]){1,255})"$/
 const barePattern = /^[A-Za-z0-9._~:+/=-]{1,255}$/
 
-/** Reads the field (draft-ietf-httpapi-idempotency-key-header §2.1). */
+/** Reads the header (draft-ietf-httpapi-idempotency-key-header §2.1). */
 export const readIdempotencyKey = (value: string | undefined): IdempotencyKey => {
   if (value === undefined) return { kind: 'none' }
   const quotedKey = quotedPattern.exec(value)?.[1]
@@ -43,7 +43,7 @@ type KeptEntry = {
 const entryBytes = 400
 
 /**
- * Keys of one process, bounded in time and bytes: the oldest that are finished go first. An answer that takes more than
+ * Keys of one process, bounded in time and bytes: the oldest that are finished go first. A response that takes more than
  * an eighth of `maxBytes` is not stored, so that one caller cannot evict all others with one request.
  */
 export const createMemoryIdempotencyStore = (options: {
@@ -84,16 +84,16 @@ export const createMemoryIdempotencyStore = (options: {
       put(key, { fingerprint, untilMs, bytes: entryBytes, state: { kind: 'in-flight' } })
       return { kind: 'begun' }
     },
-    async finish(key, fingerprint, answer) {
+    async finish(key, fingerprint, response) {
       if (entries.get(key)?.fingerprint !== fingerprint) return
       const nowMs = options.clock.monotonic()
-      const isKept = answer.content.length <= options.maxBytes / 8
+      const isKept = response.content.length <= options.maxBytes / 8
       put(key, {
         fingerprint,
         untilMs: nowMs + options.ttlMs,
-        bytes: entryBytes + (isKept ? answer.content.length : 0),
+        bytes: entryBytes + (isKept ? response.content.length : 0),
         state: isKept
-          ? { kind: 'finished', answer: { ...answer, content: ownBytes(answer.content) } }
+          ? { kind: 'finished', response: { ...response, content: ownBytes(response.content) } }
           : { kind: 'not-kept' },
       })
       tidy(nowMs)
@@ -107,17 +107,17 @@ export const createMemoryIdempotencyStore = (options: {
 /** Meanings of cookies that are equal in many clients. */
 const ofMany: ReadonlySet<string> = new Set(['language', 'cart', 'recently viewed products', 'post password'])
 
-/** Header fields (lower case) that carry API keys, and cookies that say nothing about the caller. */
-type CallerFields = { readonly keyFields: readonly string[]; readonly harmlessCookies: readonly string[] }
+/** Headers (lower case) that carry API keys, and cookies that say nothing about the caller. */
+type CallerHeaders = { readonly keyHeaders: readonly string[]; readonly harmlessCookies: readonly string[] }
 
-/** The caller is part of the key, so that no other caller gets the answer. Without a credential the address stands for it. */
+/** The caller is part of the key, so that no other caller gets the response. Without a credential the address stands for it. */
 const callerOf = (
   { request, client, identity, query }: LocalRequest,
-  { keyFields, harmlessCookies }: CallerFields,
+  { keyHeaders, harmlessCookies }: CallerHeaders,
 ): readonly string[] => {
-  const others = otherCredential(request.fields, [], keyFields) ?? ''
-  const authorization = requestField(request.fields, 'authorization') ?? ''
-  const cookies = requestField(request.fields, 'cookie') ?? ''
+  const others = otherCredential(request.headers, [], keyHeaders) ?? ''
+  const authorization = requestHeader(request.headers, 'authorization') ?? ''
+  const cookies = requestHeader(request.headers, 'cookie') ?? ''
   const isOfMany = identityCookies(cookies, harmlessCookies).every(({ meaning }) => ofMany.has(meaning))
   const cookie = isOfMany ? '' : cookies
   const verified = identity?.credential ?? ''
@@ -130,35 +130,35 @@ const contentOf = ({ content }: LocalRequest): Buffer =>
   Buffer.isBuffer(content) ? content : Buffer.alloc(0)
 
 /** 400 and similar: no item was carried out, so the key stays free for the corrected request. */
-const ranNothing = ({ status }: KeptAnswer): boolean => status !== 207
+const ranNothing = ({ status }: ReplayedResponse): boolean => status !== 207
 
 /**
  * Carries a batch out once for each Idempotency-Key (draft-ietf-httpapi-idempotency-key-header §2.6): repeated, it gets
  * the same answer again. With a key the batch continues when its client disconnects, which is expected to repeat it.
  */
-export const answeredOnce = async (
+export const respondOnce = async (
   store: IdempotencyStore,
-  exchange: LocalRequest,
-  caller: CallerFields,
-  field: string | undefined,
-  run: (signal: AbortSignal) => Promise<KeptAnswer>,
-): Promise<KeptAnswer> => {
-  const reading = readIdempotencyKey(field)
-  if (reading.kind === 'none') return run(exchange.request.signal)
+  context: LocalRequest,
+  caller: CallerHeaders,
+  header: string | undefined,
+  run: (signal: AbortSignal) => Promise<ReplayedResponse>,
+): Promise<ReplayedResponse> => {
+  const reading = readIdempotencyKey(header)
+  if (reading.kind === 'none') return run(context.request.signal)
   if (reading.kind === 'malformed') throw new GatewayError('idempotency_key_malformed')
-  const { name, address } = exchange.service
+  const { name, address } = context.service
   const key = hashOf([
     name,
     ...(address.host === '' ? [] : [address.host]),
-    ...callerOf(exchange, caller),
+    ...callerOf(context, caller),
     reading.key,
   ])
-  const type = requestField(exchange.request.fields, 'content-type') ?? ''
-  const fingerprint = hashOf([type, exchange.query, contentOf(exchange)])
+  const type = requestHeader(context.request.headers, 'content-type') ?? ''
+  const fingerprint = hashOf([type, context.query, contentOf(context)])
   const state = await store.begin(key, fingerprint)
   switch (state.kind) {
     case 'finished':
-      return state.answer
+      return state.response
     case 'in-flight':
       throw new GatewayError('idempotency_key_in_flight', { retryAfterSeconds: 1 })
     case 'mismatch':
@@ -169,8 +169,8 @@ export const answeredOnce = async (
       break
   }
   // When this throws the outcome is unknown, and the key stays in use until it expires.
-  const answer = await run(new AbortController().signal)
-  if (ranNothing(answer)) await store.abandon(key)
-  else await store.finish(key, fingerprint, answer)
-  return answer
+  const response = await run(new AbortController().signal)
+  if (ranNothing(response)) await store.abandon(key)
+  else await store.finish(key, fingerprint, response)
+  return response
 }

@@ -1,17 +1,17 @@
 import { type ErrorCode, type ErrorFacts, errorTable, GatewayError } from '../errors.ts'
 import type { Admitted, LocalRequest, Service } from '../exchange/exchange.ts'
 import type { WriteOutcome } from '../exchange/write-state.ts'
-import { isCredentialName } from '../http/credential-fields.ts'
-import { isForwardable } from '../http/forwardable-fields.ts'
+import { isCredentialName } from '../http/credential-headers.ts'
+import { isForwardable } from '../http/forwardable-headers.ts'
 import { elementTexts, type JsonObject, type JsonText, memberText, parsedJson } from '../http/json-text.ts'
-import { asciiJson, type FieldLines, type RequestFields } from '../http/message.ts'
+import { asciiJson, type HeaderLines, type RequestHeaders } from '../http/message.ts'
 import { type Effect, isGet } from '../http/methods.ts'
 import type { ErrorShape, ItemReading } from '../service/contract.ts'
 import { type Canonical, canonicalOf, isWrite } from '../service/decide.ts'
 import type { Found, Row } from '../service/row.ts'
 
-/** An item's answer that the gateway made, in the error shape of the site contract. */
-export type ItemError = { readonly status: number; readonly body: unknown; readonly fields: FieldLines }
+/** An item's response that the gateway made, in the error shape of the site contract. */
+export type ItemError = { readonly status: number; readonly body: unknown; readonly headers: HeaderLines }
 
 const itemErrorTable = {
   parse_path_failed: { status: 400, code: 'parse_path_failed', message: 'Could not parse the path.' },
@@ -34,11 +34,11 @@ const itemErrorTable = {
   },
 } as const
 
-/** The error of that name, with the status of the upstream's own answer where there is one. */
+/** The error of that name, with the status of the upstream's own response where there is one. */
 export const itemError = (name: keyof typeof itemErrorTable, status?: number): ItemError => {
   const { code, message, status: usual } = itemErrorTable[name]
   const shownStatus = status ?? usual
-  return { status: shownStatus, body: { code, message, data: { status: shownStatus } }, fields: [] }
+  return { status: shownStatus, body: { code, message, data: { status: shownStatus } }, headers: [] }
 }
 
 /** An error of an item in the shape of its service; one that a validator has made is in it already. */
@@ -57,12 +57,12 @@ export class WriteFailed extends Error {
   }
 }
 
-/** The answer of an item is more than the batch may hold. */
-export class AnswerTooLarge extends Error {}
+/** The response of an item is more than the batch may hold. */
+export class ResponseTooLarge extends Error {}
 
 /** The error of an item that threw; that of a write states whether the write may have happened. */
 export const thrownItemError = (thrown: unknown): ItemError => {
-  if (thrown instanceof AnswerTooLarge) return itemError('answer_too_large')
+  if (thrown instanceof ResponseTooLarge) return itemError('answer_too_large')
   const { reason, outcome } =
     thrown instanceof WriteFailed
       ? { reason: thrown.cause, outcome: thrown.outcome }
@@ -71,10 +71,10 @@ export const thrownItemError = (thrown: unknown): ItemError => {
   const { status, message, siteCode } = error.facts
   const { retryAfterSeconds } = error
   const retryAfter = retryAfterSeconds === undefined ? [] : ['Retry-After', String(retryAfterSeconds)]
-  const fields = [...error.fields, ...retryAfter]
-  if (error.body !== undefined) return { status, body: error.body, fields }
+  const headers = [...error.headers, ...retryAfter]
+  if (error.body !== undefined) return { status, body: error.body, headers }
   const data = { status, ...(outcome === undefined ? {} : { outcome }) }
-  return { status, body: { code: siteCode ?? `trellis_${error.code}`, message, data }, fields }
+  return { status, body: { code: siteCode ?? `trellis_${error.code}`, message, data }, headers }
 }
 
 /** One request of a batch, ready to be admitted and run. */
@@ -89,7 +89,7 @@ export type BatchItem = {
   /** Without `?`; empty when there is none. */
   readonly query: string
   /** Lower-case names; nothing among them sets credentials, framing, forwarding or another method. */
-  readonly fields: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>>
   readonly content: Buffer | undefined
   /** Its route and validation; undefined until it was admitted. */
   readonly admitted?: Admitted | undefined
@@ -119,12 +119,12 @@ export type ItemAdmission =
       readonly kind: 'refused'
       readonly status: number
       readonly body: unknown
-      readonly fields?: FieldLines
+      readonly headers?: HeaderLines
     }
 
-export type ItemAnswer = {
+export type ItemResponse = {
   readonly status: number
-  readonly fields: FieldLines
+  readonly headers: HeaderLines
   /** JSON of the response, copied into the batch's response byte for byte. */
   readonly content: Buffer
   /** It is known to be JSON: it was cut out of some. */
@@ -135,33 +135,33 @@ export type ItemAnswer = {
  * Sends an item; `signal` ends it at any time, `stop` only before it has begun. What it throws becomes the item's
  * answer.
  */
-export type Dispatch = (item: BatchItem, signal: AbortSignal, stop: AbortSignal) => Promise<ItemAnswer>
+export type Dispatch = (item: BatchItem, signal: AbortSignal, stop: AbortSignal) => Promise<ItemResponse>
 
-/** Fields that the site contract shows with an item, in its order; Retry-After is only in the gateway's own errors. */
-const shownFields = ['X-WP-Total', 'X-WP-TotalPages', 'Link', 'Location', 'Allow', 'Retry-After'] as const
+/** Headers that the site contract shows with an item, in its order; Retry-After is only in the gateway's own errors. */
+const shownHeaders = ['X-WP-Total', 'X-WP-TotalPages', 'Link', 'Location', 'Allow', 'Retry-After'] as const
 
-type ShownField = (typeof shownFields)[number]
+type ShownHeader = (typeof shownHeaders)[number]
 
-const shownAs: ReadonlyMap<string, ShownField> = new Map(
-  shownFields.map((name) => [name.toLowerCase(), name]),
+const shownAs: ReadonlyMap<string, ShownHeader> = new Map(
+  shownHeaders.map((name) => [name.toLowerCase(), name]),
 )
 
-/** Every answer of a site links to the API itself; the envelope of an item does not. */
+/** Every response of a site links to the API itself; the envelope of an item does not. */
 const isApiLink = (link: string): boolean => link.includes('rel="https://api.w.org/"')
 
-const headersJson = (fields: FieldLines): string => {
-  const values = new Map<ShownField, string>()
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = shownAs.get((fields[i] as string).toLowerCase())
+const headersJson = (headers: HeaderLines): string => {
+  const values = new Map<ShownHeader, string>()
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = shownAs.get((headers[i] as string).toLowerCase())
     if (name === undefined) continue
     const before = values.get(name)
-    const value = fields[i + 1] as string
+    const value = headers[i + 1] as string
     values.set(name, before === undefined ? value : `${before}, ${value}`)
   }
   if (isApiLink(values.get('Link') ?? '')) values.delete('Link')
   // The site contract writes an empty map as an empty list.
   if (values.size === 0) return '[]'
-  const members = shownFields.flatMap((name) => {
+  const members = shownHeaders.flatMap((name) => {
     const value = values.get(name)
     return value === undefined ? [] : `"${name}":${asciiJson(value)}`
   })
@@ -171,42 +171,42 @@ const headersJson = (fields: FieldLines): string => {
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
 
 /** One element of `responses`, in pieces that are joined once. */
-export type AnswerPart = readonly Buffer[]
+export type ResponsePart = readonly Buffer[]
 
 const bodyKey = Buffer.from('{"body":')
 
-const part = (body: Buffer, status: number, headers: string): AnswerPart => [
+const part = (body: Buffer, status: number, headers: string): ResponsePart => [
   bodyKey,
   body,
   Buffer.from(`,"status":${status},"headers":${headers}}`),
 ]
 
-/** `{"body":…,"status":…,"headers":…}` of an answer, its JSON copied byte for byte, so that no number changes. */
-export const answeredPart = (
-  { status, fields, content, isJson: isKnown }: ItemAnswer,
+/** `{"body":…,"status":…,"headers":…}` of a response, its JSON copied byte for byte, so that no number changes. */
+export const responsePart = (
+  { status, headers, content, isJson: isKnown }: ItemResponse,
   errors: ErrorShape,
-): AnswerPart => {
+): ResponsePart => {
   const hasMark = content.subarray(0, 3).equals(byteOrderMark)
   const text = hasMark ? content.subarray(3) : content
-  if (text.length === 0) return part(Buffer.from('null'), status, headersJson(fields))
+  if (text.length === 0) return part(Buffer.from('null'), status, headersJson(headers))
   if (isKnown === true || parsedJson(text.toString()) !== undefined)
-    return part(text, status, headersJson(fields))
+    return part(text, status, headersJson(headers))
   return madePart(shapedError(errors, itemError('not_json', status >= 400 ? status : undefined)))
 }
 
-/** The same for an answer that the gateway made. */
-export const madePart = (answer: {
+/** The same for a response that the gateway made. */
+export const madePart = (response: {
   readonly status: number
   readonly body: unknown
-  readonly fields: FieldLines
-}): AnswerPart =>
-  part(Buffer.from(asciiJson(answer.body), 'latin1'), answer.status, headersJson(answer.fields))
+  readonly headers: HeaderLines
+}): ResponsePart =>
+  part(Buffer.from(asciiJson(response.body), 'latin1'), response.status, headersJson(response.headers))
 
 /** Stands for a valid item in a batch that failed as a whole. */
-export const nullPart: AnswerPart = [Buffer.from('null')]
+export const nullPart: ResponsePart = [Buffer.from('null')]
 
-/** The whole answer; `failed` has no other value than this one, and is absent otherwise. */
-export const envelopeOf = (parts: readonly AnswerPart[], failed: 'validation' | undefined): Buffer => {
+/** The whole response; `failed` has no other value than this one, and is absent otherwise. */
+export const envelopeOf = (parts: readonly ResponsePart[], failed: 'validation' | undefined): Buffer => {
   const pieces: Buffer[] = [failed === undefined ? opening : failedOpening]
   for (const [index, part] of parts.entries()) {
     if (index > 0) pieces.push(comma)
@@ -235,7 +235,7 @@ const refusedBy = (code: ErrorCode): ItemAdmission => {
 }
 
 /** The methods that the caller may use; only the upstream can check a credential, so any is taken for a valid one. */
-const allowField = (row: Row, hasCredential: boolean): readonly string[] => {
+const allowHeader = (row: Row, hasCredential: boolean): readonly string[] => {
   const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
   const allowedMethods = hasCredential ? methods : methods.filter(isGet)
   return allowedMethods.length === 0 ? [] : ['Allow', allowedMethods.join(', ')]
@@ -250,8 +250,8 @@ const mergesSlashes = (path: string, { pathParameters }: Found): boolean => {
 
 /** The tags of stored responses that an item reads or changes; undefined where its row says that (order/plan-order.ts). */
 const reachOf = (service: Service, method: string, effect: Effect, match: Found): ItemReach | undefined => {
-  if (service.contract.announces) return undefined
-  const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) }
+  if (service.contract.hasIndex) return undefined
+  const nothingYet = { status: 200, headers: [], content: Buffer.alloc(0) }
   return {
     shows: new Set(service.contract.tagger.storedTags(match, {}, nothingYet)),
     changes:
@@ -261,16 +261,16 @@ const reachOf = (service: Service, method: string, effect: Effect, match: Found)
   }
 }
 
-/** Its fields decide no more than whether it reads through the cache. */
+/** Its headers decide no more than whether it reads through the cache. */
 const effectOf = (
-  { service, generation }: LocalRequest,
+  { service, snapshot }: LocalRequest,
   method: string,
-  { policy, sensitive }: Canonical,
+  { policy, uncacheable }: Canonical,
 ): Effect =>
   isWrite(service.contract, policy, {
     method,
-    sensitive,
-    sharesRoutes: () => generation.sharesRoutes(service),
+    uncacheable,
+    sharesRoutes: () => snapshot.sharesRoutes(service),
   })
     ? 'write'
     : 'read'
@@ -279,43 +279,43 @@ const effectOf = (
 export const admitItem = (
   batch: LocalRequest,
   item: BatchItem,
-  fieldsOf: (item: BatchItem) => RequestFields,
+  headersOf: (item: BatchItem) => RequestHeaders,
 ): ItemAdmission => {
-  const { service, generation } = batch
+  const { service, snapshot } = batch
   // Another service may be mounted below this one.
-  if (!generation.table.reaches(service, service.mount + item.path)) return refusedBy('no_route')
-  const finding = service.contract.find(item.method, item.path)
-  if (finding.kind === 'refused') return refusedBy('ambiguous_request')
-  if (finding.kind !== 'found' || mergesSlashes(item.path, finding)) return refusedBy('no_route')
-  const { row, endpoint, pathParameters } = finding
-  const fields = allowField(row, batch.request.fields['authorization'] !== undefined)
-  const isAllowed = !service.contract.announces || endpoint.allowBatch === true || isGet(item.method)
+  if (!snapshot.table.reaches(service, service.mount + item.path)) return refusedBy('no_route')
+  const issue = service.contract.find(item.method, item.path)
+  if (issue.kind === 'refused') return refusedBy('ambiguous_request')
+  if (issue.kind !== 'found' || mergesSlashes(item.path, issue)) return refusedBy('no_route')
+  const { row, endpoint, pathParameters } = issue
+  const headers = allowHeader(row, batch.request.headers['authorization'] !== undefined)
+  const isAllowed = !service.contract.hasIndex || endpoint.allowBatch === true || isGet(item.method)
   // A batch in a batch would multiply what one request may cost.
   if (!isAllowed || row.handledBy === 'batch') {
     const message = 'The requested route does not support batch requests.'
-    return { ...refusal(400, 'rest_batch_not_allowed', message), fields }
+    return { ...refusal(400, 'rest_batch_not_allowed', message), headers }
   }
-  const canonical = canonicalOf(service.contract, item.method, finding, {
+  const canonical = canonicalOf(service.contract, item.method, issue, {
     query: item.query,
     contentType: item.content === undefined ? undefined : (endpoint.jsonType ?? 'application/json'),
     content: item.content,
     // Declared headers and cookies are part of the cache key.
-    fields: endpoint.readsFields === true ? fieldsOf(item) : undefined,
+    headers: endpoint.readsHeaders === true ? headersOf(item) : undefined,
   })
   if (canonical.kind === 'invalid') {
-    return { kind: 'refused', status: canonical.status, body: canonical.body, fields }
+    return { kind: 'refused', status: canonical.status, body: canonical.body, headers }
   }
   const effect = effectOf(batch, item.method, canonical)
   return {
     kind: 'runnable',
-    admitted: { service, matching: finding, canonical },
+    admitted: { service, matching: issue, canonical },
     conflict: {
       collection: row.collection,
       kind: row.kind,
       itemId: pathParameters['parent'] ?? pathParameters['id'],
       method: item.method,
       effect,
-      reach: reachOf(service, item.method, effect, finding),
+      reach: reachOf(service, item.method, effect, issue),
     },
   }
 }
@@ -368,7 +368,7 @@ const prefixesWithoutEffect: readonly string[] = [
 const longestName = 64
 const valuePattern = /^[\t\x20-\x7e]{0,1024}$/
 
-/** Within an upstream batch an item's fields are part of the content: none is there that a request of its own would lose. */
+/** Within an upstream batch an item's headers are part of the content: none is there that a request of its own would lose. */
 const isSettable = (name: string): boolean =>
   name.length <= longestName &&
   isForwardable(name) &&
@@ -376,20 +376,20 @@ const isSettable = (name: string): boolean =>
   !isCredentialName(name) &&
   !prefixesWithoutEffect.some((prefix) => name.startsWith(prefix))
 
-const fieldText = (value: unknown): string | undefined => {
+const headerText = (value: unknown): string | undefined => {
   const text = Array.isArray(value) ? value.join(', ') : String(value)
   return valuePattern.test(text) ? text : undefined
 }
 
-/** The fields of an item that are sent with it: what may not be set is dropped, as it has no effect inside a batch. */
-export const itemFields = (headers: JsonObject | undefined, hasContent: boolean): Record<string, string> => {
-  const fields: Record<string, string> = Object.create(null)
+/** The headers of an item that are sent with it: what may not be set is dropped, as it has no effect inside a batch. */
+export const itemHeaders = (headers: JsonObject | undefined, hasContent: boolean): Record<string, string> => {
+  const headerLines: Record<string, string> = Object.create(null)
   for (const [name, value] of Object.entries(headers ?? {})) {
-    const text = fieldText(value)
-    if (text !== undefined && isSettable(name.toLowerCase())) fields[name.toLowerCase()] = text
+    const text = headerText(value)
+    if (text !== undefined && isSettable(name.toLowerCase())) headerLines[name.toLowerCase()] = text
   }
-  if (hasContent) fields['content-type'] = 'application/json'
-  return fields
+  if (hasContent) headerLines['content-type'] = 'application/json'
+  return headerLines
 }
 
 /** An entry of `requests`: an item, or its error. Positions never shift. */
@@ -427,7 +427,11 @@ export const envelopeItem = (
   // A list is a body too, and its indexes are its names.
   const bodyNames = typeof body === 'object' && body !== null ? Object.keys(body) : []
   const content = reading.hasContent(body) ? Buffer.from(bodyText ?? JSON.stringify(body)) : undefined
-  const fields = itemFields(headers, content !== undefined)
+  const headerLines = itemHeaders(headers, content !== undefined)
   const { path, query } = target
-  return { kind: 'item', item: { index, method, effect: 'write', path, query, fields, content }, bodyNames }
+  return {
+    kind: 'item',
+    item: { index, method, effect: 'write', path, query, headers: headerLines, content },
+    bodyNames,
+  }
 }

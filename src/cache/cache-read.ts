@@ -1,11 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { parseCacheControl } from '../http/caching-fields.ts'
+import { parseCacheControl } from '../http/caching-headers.ts'
 import {
-  type Answer,
-  type FieldLines,
   type GatewayResponse,
-  type RequestFields,
-  requestField,
+  type HeaderLines,
+  type RequestHeaders,
+  type ResponseOrPromise,
+  requestHeader,
 } from '../http/message.ts'
 import { isHead } from '../http/methods.ts'
 import type { CachePolicy } from './decide-caching.ts'
@@ -98,10 +98,10 @@ export type CacheRead = {
   /** The partition that the key was made with. */
   readonly partition: 'public' | 'credential'
   readonly method: 'GET' | 'HEAD'
-  /** The client's fields, for request directives, preconditions and ranges. */
-  readonly fields: RequestFields
-  /** For Vary: the value of a field (lower-case name) as `forward` sends it; undefined if it does not. */
-  sentField(name: string): string | undefined
+  /** The client's headers, for request directives, preconditions and ranges. */
+  readonly headers: RequestHeaders
+  /** For Vary: the value of a header (lower-case name) as `forward` sends it; undefined if it does not. */
+  sentHeader(name: string): string | undefined
   readonly policy: CachePolicy
   /** Responses of one caller may be compressed; public ones may be in any case. */
   readonly compresses?: boolean
@@ -110,13 +110,13 @@ export type CacheRead = {
   /** Can the target give this response? If not, only the client that fetched it gets it. Absent: always. */
   readonly isReadable?: (response: GatewayResponse & { readonly content: Buffer }) => boolean
   /** Does a later configuration have another service in the place of its own? Then no other reader gets its response. Absent: never. */
-  readonly isOutdated?: () => boolean
+  readonly isStale?: () => boolean
   /**
    * Lines for caches in front of the gateway, for a response with these tags that is about to be stored; undefined: they must not
    * store it. `lifetimeMs`: how long they may keep it, of the longest time that is configured.
    */
-  readonly forReceivers?:
-    | ((tags: readonly string[], lifetimeMs: (longestMs: number) => number) => FieldLines | undefined)
+  readonly forDownstream?:
+    | ((tags: readonly string[], lifetimeMs: (longestMs: number) => number) => HeaderLines | undefined)
     | undefined
   /** Differs between configurations under which the same key has other content. Absent: none does. */
   readonly contentId?: string
@@ -126,46 +126,46 @@ export type CacheRead = {
 }
 
 /** The parts of a read that decide the form of its response. */
-export type ReaderFacts = Pick<CacheRead, 'method' | 'fields'>
+export type ReaderFacts = Pick<CacheRead, 'method' | 'headers'>
 
 /** Ranges refer to the uncoded bytes; the request may also have no-transform (RFC 9111 §5.2.1.6). */
-export const takesUncodedOnly = (fields: RequestFields): boolean =>
-  fields['range'] !== undefined ||
-  (fields['cache-control'] !== undefined &&
-    parseCacheControl(requestField(fields, 'cache-control')).has('no-transform'))
+export const takesUncodedOnly = (headers: RequestHeaders): boolean =>
+  headers['range'] !== undefined ||
+  (headers['cache-control'] !== undefined &&
+    parseCacheControl(requestHeader(headers, 'cache-control')).has('no-transform'))
 
-export type CacheAnswer = GatewayResponse & {
+export type CacheResponse = GatewayResponse & {
   readonly outcome: ReadOutcome
   /** Of a response from memory. */
   readonly ageSeconds?: number
   /** The stored response that it was made of, where caches in front of the gateway may store it. */
-  readonly forReceivers?: { readonly key: string } | undefined
+  readonly forDownstream?: { readonly key: string } | undefined
 }
 
 /**
- * Sends the read to the upstream with its method and fields, without those of `conditionalFields` (http/conditional/preconditions.ts)
- * and with `extra.fields`. May be called after the client has disconnected, and twice.
+ * Sends the read to the upstream with its method and headers, without those of `conditionalHeaders` (http/conditional/preconditions.ts)
+ * and with `extra.headers`. May be called after the client has disconnected, and twice.
  */
 export type Forward = (extra: {
-  readonly fields: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal
   /** No reader waits for it: a stale response was served and is revalidated. */
   readonly background: boolean
-}) => Answer
+}) => ResponseOrPromise
 
-/** A request for a range fetches alone with these fields: the upstream may send the part at a lower cost. */
-export const rangeFields = (read: CacheRead): Record<string, string> => {
-  const range = requestField(read.fields, 'range')
-  const condition = requestField(read.fields, 'if-range')
+/** A request for a range fetches alone with these headers: the upstream may send the part at a lower cost. */
+export const rangeHeaders = (read: CacheRead): Record<string, string> => {
+  const range = requestHeader(read.headers, 'range')
+  const condition = requestHeader(read.headers, 'if-range')
   if (range === undefined || isHead(read.method)) return {}
   return condition === undefined ? { range } : { range, 'if-range': condition }
 }
 
 /** A public response to a request with a credential may turn out to be private (RFC 9111 §3.5). */
 export const carriesOwnCredential = (read: CacheRead): boolean =>
-  read.partition === 'public' && read.fields['authorization'] !== undefined
+  read.partition === 'public' && read.headers['authorization'] !== undefined
 
-const emptyResponse = { status: 200, fields: [], content: Buffer.alloc(0) } as const
+const emptyResponse = { status: 200, headers: [], content: Buffer.alloc(0) } as const
 
 export const expectedTags = (read: CacheRead): readonly string[] => [
   targetKeyOf(read.key),

@@ -3,7 +3,7 @@ import type { ByteBudget, Reservation } from '../http/bounds.ts'
 import { contentCodingOf } from '../http/content-coding.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { redactTarget } from '../http/targets.ts'
-import { type CacheAnswer, type CacheRead, type Forward, partsOfKey, targetKeyOf } from './cache-read.ts'
+import { type CacheRead, type CacheResponse, type Forward, partsOfKey, targetKeyOf } from './cache-read.ts'
 import type { CacheEvent } from './events.ts'
 import { createInFlightFetches } from './fetch/collapse.ts'
 import { createFetch } from './fetch/fetch.ts'
@@ -23,7 +23,7 @@ import {
   createHitForPass,
   createMemoryStore,
   createResponseStorage,
-  isOvertaken,
+  isSuperseded,
   type MemoryStore,
 } from './store/memory-store.ts'
 import type { StoredResponse } from './store/stored-response.ts'
@@ -55,7 +55,7 @@ export type PostResponse = {
 
 /** The response to a POST needs explicit freshness; a heuristic is not enough (RFC 9110 §9.3.3). */
 const hasExplicitFreshness = (head: ResponseHead, read: CacheRead, now: number): boolean => {
-  const { source, lifetimeMs } = freshnessLifetime(head, responseControl(head.fields), read.policy, now)
+  const { source, lifetimeMs } = freshnessLifetime(head, responseControl(head.headers), read.policy, now)
   return source === 'upstream' && lifetimeMs > 0
 }
 
@@ -132,7 +132,7 @@ export type CacheOptions = {
 }
 
 /** A tag takes some hundred bytes. With more invalidations than this during one fetch, its response counts as overtaken. */
-const rememberedTags = 16_384
+const maxTrackedTags = 16_384
 
 /** A shared cache (RFC 9111). After an invalidation no read gets an older response. */
 export const createCache = (options: CacheOptions) => {
@@ -143,8 +143,8 @@ export const createCache = (options: CacheOptions) => {
     maxEntryBytes,
     onEvict: (bytes) => report({ kind: 'evicted', bytes }),
   })
-  const log = createInvalidationLog(rememberedTags)
-  const unsettled = createUnsettledTags(rememberedTags)
+  const log = createInvalidationLog(maxTrackedTags)
+  const unsettled = createUnsettledTags(maxTrackedTags)
   const admission = createAdmission({ mode: options.admission, usedShare: store.usedShare })
   const encodings = createEncodings({ ...options.compression, store, report })
   const { codedFrom } = encodings
@@ -169,7 +169,7 @@ export const createCache = (options: CacheOptions) => {
     report,
   })
 
-  const partialHit = (read: CacheRead, at: Moment): CacheAnswer | undefined =>
+  const partialHit = (read: CacheRead, at: Moment): CacheResponse | undefined =>
     lease === undefined || lease.isCurrent(at) ? partial.hit(read, at) : undefined
 
   const postResponse = (read: CacheRead): PostResponse => {
@@ -197,16 +197,16 @@ export const createCache = (options: CacheOptions) => {
         return {
           invalidateAgain: (invalidate) => {
             isCurrent &&= !log.invalidatedSince(tags, since)
-            const heard = invalidate()
+            const acknowledged = invalidate()
             since = log.sequence
-            return heard
+            return acknowledged
           },
           store: (content, invalidate) => {
             const stored = storage.create({ read, order }, { head, content }, times)
-            isCurrent &&= storage.describe(read, stored) !== undefined && !isOvertaken(log, stored, since)
-            const heard = invalidate()
+            isCurrent &&= storage.describe(read, stored) !== undefined && !isSuperseded(log, stored, since)
+            const acknowledged = invalidate()
             if (isCurrent) storage.store(read, stored, log.sequence)
-            return heard
+            return acknowledged
           },
         }
       },
@@ -215,7 +215,7 @@ export const createCache = (options: CacheOptions) => {
 
   return {
     /** Without a promise when it is a hit; otherwise through `forward`. Rejects with what `forward` rejects with. */
-    answer: (read: CacheRead, forward: Forward) => {
+    response: (read: CacheRead, forward: Forward) => {
       const at = readClock(clock)
       const decision = reuse(read, at)
       switch (decision.kind) {
@@ -245,8 +245,8 @@ export const createCache = (options: CacheOptions) => {
     contentsWithTag: (tag: string) => (lease === undefined ? contentsTagged(store, tag) : []),
     /** To be called when a POST is sent whose response may serve later reads of its target (RFC 9110 §9.3.3). */
     postResponse,
-    /** Is what an answer was made of still stored? Otherwise it may have been invalidated since. */
-    holds: (stored: { readonly key: string }) =>
+    /** Is what a response was made of still stored? Otherwise it may have been invalidated since. */
+    quarantines: (stored: { readonly key: string }) =>
       (lease === undefined || lease.isCurrent(readClock(clock))) &&
       store.peek(stored.key).some((variant) => variant === stored),
     /** Largest or oldest first; for the admin side. */

@@ -1,7 +1,7 @@
 import type { Moment } from '../clock.ts'
-import { parseCacheControl } from '../http/caching-fields.ts'
-import { credentialExpiry, keyedFields, otherCredential } from '../http/credential-fields.ts'
-import { type RequestFields, requestField } from '../http/message.ts'
+import { parseCacheControl } from '../http/caching-headers.ts'
+import { credentialExpiry, keyedHeaders, otherCredential } from '../http/credential-headers.ts'
+import { type RequestHeaders, requestHeader } from '../http/message.ts'
 import { type Effect, isCacheable, isKeyedByContent } from '../http/methods.ts'
 
 /**
@@ -70,7 +70,7 @@ const meaningOf = (pair: string, harmless: readonly string[]): CookieMeaning => 
   return harmless.some((pattern) => fits(pattern, name)) ? 'harmless' : meaning
 }
 
-/** May the response depend on the Cookie field? `harmless`: names from the configuration. */
+/** May the response depend on the Cookie header? `harmless`: names from the configuration. */
 const carriesIdentity = (cookie: string, harmless: readonly string[] = none): boolean =>
   cookie.split(';').some((pair) => meaningOf(pair, harmless) !== 'harmless')
 
@@ -85,7 +85,7 @@ export const identityCookies = (
     .filter(({ meaning }) => meaning !== 'harmless')
 
 /** Why the response to a target cannot be shared, or why a GET may change something. */
-export type Sensitivity =
+export type UncacheableReason =
   | 'creating-read'
   | 'acting-script'
   | 'cron'
@@ -100,7 +100,7 @@ export type Sensitivity =
  * With these a GET may change something: the route creates, the program runs scheduled tasks, takes the GET for a write, or performs an
  * action of its administration.
  */
-const acting: ReadonlySet<Sensitivity> = new Set([
+const acting: ReadonlySet<UncacheableReason> = new Set([
   'creating-read',
   'acting-script',
   'cron',
@@ -108,7 +108,7 @@ const acting: ReadonlySet<Sensitivity> = new Set([
   'nonce',
 ])
 
-export const isActing = (sensitivity: Sensitivity): boolean => acting.has(sensitivity)
+export const isActing = (uncacheableReason: UncacheableReason): boolean => acting.has(uncacheableReason)
 
 /** `rfc-shared-cache` does all that RFC 9111 allows a shared cache; `safe` stores less (see docs/caching.md). */
 export type CacheProfile = 'safe' | 'rfc-shared-cache'
@@ -126,7 +126,7 @@ export type CacheRule = {
 }
 
 /** The lifetime that replaces the one of a rule while a change feed reports every change that bypasses the gateway. */
-export type WhileHeard = { readonly lifetimeMs: number; readonly feed: FeedLease }
+export type FeedLifetime = { readonly lifetimeMs: number; readonly feed: FeedLease }
 
 /** Whether the feed of a service is heard. */
 export type FeedLease = {
@@ -141,17 +141,17 @@ export type CachePolicy = {
   /** Servers may read the path as one of several rules, and which is the strictest is not known: nothing is stored. */
   readonly isAmbiguous?: boolean | undefined
   /** Absent for services without a change feed. */
-  readonly whileHeard?: WhileHeard | undefined
-  /** Request fields (lower case) that make no difference to a response, whatever their names look like. */
+  readonly feedLifetime?: FeedLifetime | undefined
+  /** Request headers (lower case) that make no difference to a response, whatever their names look like. */
   readonly harmlessFields?: readonly string[]
-  /** Response fields (lower case) that carry no token of their reader though their names look so. */
-  readonly harmlessResponseFields?: readonly string[]
+  /** Response headers (lower case) that carry no token of their reader though their names look so. */
+  readonly harmlessResponseHeaders?: readonly string[]
   /** Names of cookies that make no difference to a response (`cookieRules` below); `*` at the end stands for any rest. */
   readonly harmlessCookies?: readonly string[]
-  /** Request fields (lower case) that are credentials though their names do not look so. */
-  readonly credentialFields?: readonly string[]
-  /** Request fields (lower case) whose values are part of the key by the description of the service. */
-  readonly declaredFields?: readonly string[]
+  /** Request headers (lower case) that are credentials though their names do not look so. */
+  readonly credentialHeaders?: readonly string[]
+  /** Request headers (lower case) whose values are part of the key by the description of the service. */
+  readonly declaredHeaders?: readonly string[]
   /** Then a token of the request expires, for which the response is stored; milliseconds since 1970. Absent without one. */
   readonly endsAt?: number
   /** Declared for a GET that changes something, or a POST that does not; undefined: by the method (RFC 9110 §9.2.1). */
@@ -166,17 +166,17 @@ export type BypassReason =
   | 'request-no-store'
   | 'authorization'
   | 'cookie'
-  | Sensitivity
+  | UncacheableReason
 
 export type CachingDecision =
   /**
-   * `withhold`: request fields not to forward, since the response will be shared and must not depend on them. `keyed`: those on which it
+   * `strip`: request headers not to forward, since the response will be shared and must not depend on them. `keyed`: those on which it
    * may depend, as one text; undefined for most requests.
    */
   | {
       readonly kind: 'read'
       readonly partition: 'public'
-      readonly withhold: readonly string[]
+      readonly strip: readonly string[]
       readonly keyed?: string | undefined
     }
   | {
@@ -185,23 +185,23 @@ export type CachingDecision =
       readonly credential: string
       /** When the first token in it expires; Infinity without one. */
       readonly endsAt: number
-      readonly withhold: readonly string[]
+      readonly strip: readonly string[]
       readonly keyed?: string | undefined
     }
   | { readonly kind: 'bypass'; readonly reason: BypassReason }
 
 export type CachingFacts = {
   readonly method: string
-  readonly fields: RequestFields
+  readonly headers: RequestHeaders
   readonly hasContent: boolean
   /** By the content of the request; absent: by its method. */
   readonly effect?: Effect | undefined
-  readonly sensitive: Sensitivity | undefined
+  readonly uncacheable: UncacheableReason | undefined
   /** Credentials that the gateway has verified. */
   readonly identity?:
     | {
         readonly credential: string
-        /** The upstream gets a token, whose field may have any name. */
+        /** The upstream gets a token, whose header may have any name. */
         readonly hasToken: boolean
       }
     | undefined
@@ -209,64 +209,65 @@ export type CachingFacts = {
 
 const bypass = (reason: BypassReason): CachingDecision => ({ kind: 'bypass', reason })
 
-const readPublic: CachingDecision = { kind: 'read', partition: 'public', withhold: [] }
-const readWithoutCookie: CachingDecision = { kind: 'read', partition: 'public', withhold: ['cookie'] }
+const readPublic: CachingDecision = { kind: 'read', partition: 'public', strip: [] }
+const readWithoutCookie: CachingDecision = { kind: 'read', partition: 'public', strip: ['cookie'] }
 
 /** The content of a QUERY is part of the key of its response (RFC 10008 §2.7), so it is read whole where a rule stores that. */
 export const keepsContent = (method: string, { rule }: CachePolicy): boolean =>
   isKeyedByContent(method) && rule !== undefined
 
-const forbidsStoring = (fields: RequestFields): boolean =>
-  fields['cache-control'] !== undefined &&
-  parseCacheControl(requestField(fields, 'cache-control')).has('no-store')
+const forbidsStoring = (headers: RequestHeaders): boolean =>
+  headers['cache-control'] !== undefined &&
+  parseCacheControl(requestHeader(headers, 'cache-control')).has('no-store')
 
 /** How responses to a credential are stored; undefined for a request without a credential that a response may depend on. */
 const decideCredential = (
-  { fields, identity }: CachingFacts,
-  { harmlessFields, credentialFields }: CachePolicy,
+  { headers, identity }: CachingFacts,
+  { harmlessFields: harmlessHeaders, credentialHeaders }: CachePolicy,
   scope: CacheRule['scope'],
-  withhold: readonly string[],
+  strip: readonly string[],
 ): CachingDecision | undefined => {
   const requestCredential =
-    otherCredential(fields, harmlessFields ?? none, credentialFields) ?? requestField(fields, 'authorization')
+    otherCredential(headers, harmlessHeaders ?? none, credentialHeaders) ??
+    requestHeader(headers, 'authorization')
   const verified = identity?.credential
   if (scope === 'credential' && (requestCredential !== undefined || verified !== undefined)) {
-    // A field has no line break, so that no client can send the text of another client's verified credential.
+    // A header has no line break, so that no client can send the text of another client's verified credential.
     const credential =
       verified === undefined ? (requestCredential ?? '') : `${requestCredential ?? ''}\n${verified}`
-    const endsAt = credentialExpiry(fields, harmlessFields ?? none, credentialFields)
-    return { kind: 'read', partition: 'credential', credential, endsAt, withhold }
+    const endsAt = credentialExpiry(headers, harmlessHeaders ?? none, credentialHeaders)
+    return { kind: 'read', partition: 'credential', credential, endsAt, strip }
   }
   // An API key is not forwarded: a response does not depend on it, and a `public` rule shares it among the clients that `access` admits.
   return requestCredential !== undefined || identity?.hasToken === true ? bypass('authorization') : undefined
 }
 
-/** A field that is neither a credential nor known to be harmless may change the response, whether Vary names it or not. */
-const withKeyedFields = (
+/** A header that is neither a credential nor known to be harmless may change the response, whether Vary names it or not. */
+const withKeyedHeaders = (
   decision: CachingDecision,
-  { fields }: CachingFacts,
+  { headers }: CachingFacts,
   policy: CachePolicy,
 ): CachingDecision => {
   if (decision.kind !== 'read') return decision
-  const { harmlessFields = none, declaredFields } = policy
-  const excepted = declaredFields === undefined ? harmlessFields : [...harmlessFields, ...declaredFields]
-  const keyed = keyedFields(fields, excepted)
+  const { harmlessFields: harmlessHeaders = none, declaredHeaders } = policy
+  const excepted = declaredHeaders === undefined ? harmlessHeaders : [...harmlessHeaders, ...declaredHeaders]
+  const keyed = keyedHeaders(headers, excepted)
   return keyed === undefined ? decision : { ...decision, keyed }
 }
 
 const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision => {
-  const { fields, sensitive } = facts
+  const { headers, uncacheable } = facts
   if (policy.rule === undefined) return bypass('no-rule')
-  if (fields['x-wp-nonce'] !== undefined) return bypass('nonce')
-  if (sensitive !== undefined && isActing(sensitive)) return bypass(sensitive)
-  const cookie = requestField(fields, 'cookie')
+  if (headers['x-wp-nonce'] !== undefined) return bypass('nonce')
+  if (uncacheable !== undefined && isActing(uncacheable)) return bypass(uncacheable)
+  const cookie = requestHeader(headers, 'cookie')
   if (cookie !== undefined && carriesIdentity(cookie, policy.harmlessCookies)) return bypass('cookie')
   // A signed URL may be valid once, and a key may be revoked.
-  if (sensitive === 'api-key') return bypass(sensitive)
-  const withhold = cookie === undefined ? [] : ['cookie']
-  const decision = decideCredential(facts, policy, policy.rule.scope, withhold)
+  if (uncacheable === 'api-key') return bypass(uncacheable)
+  const strip = cookie === undefined ? [] : ['cookie']
+  const decision = decideCredential(facts, policy, policy.rule.scope, strip)
   if (decision !== undefined) return decision
-  if (sensitive !== undefined) return bypass(sensitive)
+  if (uncacheable !== undefined) return bypass(uncacheable)
   return cookie === undefined ? readPublic : readWithoutCookie
 }
 
@@ -275,9 +276,9 @@ export const decideCaching = (facts: CachingFacts, policy: CachePolicy): Caching
   const { effect } = facts
   if (effect === undefined) return decideByMethod(facts, policy)
   if (effect !== 'read') return bypass('method')
-  return forbidsStoring(facts.fields)
+  return forbidsStoring(facts.headers)
     ? bypass('request-no-store')
-    : withKeyedFields(decideSafely(facts, policy), facts, policy)
+    : withKeyedHeaders(decideSafely(facts, policy), facts, policy)
 }
 
 const decideByMethod = (facts: CachingFacts, policy: CachePolicy): CachingDecision => {
@@ -287,10 +288,10 @@ const decideByMethod = (facts: CachingFacts, policy: CachePolicy): CachingDecisi
   if (isKeyedByContent(method)) {
     if (!keepsContent(method, policy)) return bypass('no-rule')
   } else if (facts.hasContent) return bypass('request-content')
-  if (forbidsStoring(facts.fields)) return bypass('request-no-store')
-  if (policy.profile === 'safe') return withKeyedFields(decideSafely(facts, policy), facts, policy)
-  // RFC 9111 §3.5 names Authorization only: a token in another field would not restrict what is shared.
-  const hasOtherToken = facts.identity?.hasToken === true && facts.fields['authorization'] === undefined
+  if (forbidsStoring(facts.headers)) return bypass('request-no-store')
+  if (policy.profile === 'safe') return withKeyedHeaders(decideSafely(facts, policy), facts, policy)
+  // RFC 9111 §3.5 names Authorization only: a token in another header would not restrict what is shared.
+  const hasOtherToken = facts.identity?.hasToken === true && facts.headers['authorization'] === undefined
   return hasOtherToken ? bypass('authorization') : readPublic
 }
 

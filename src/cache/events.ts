@@ -13,7 +13,7 @@ export const noStoreReasons = [
   'no-store',
   'private',
   'set-cookie',
-  /** A field carries a token of its reader. */
+  /** A header carries a token of its reader. */
   'token',
   'authorization',
   'vary-any',

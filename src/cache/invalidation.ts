@@ -10,7 +10,7 @@ import { limitLifetime } from './store/stored-response.ts'
 import type { InvalidationLog, UnsettledTags } from './store/tag-index.ts'
 
 /** One invalidation, as sent to all processes that store responses. */
-export type Note =
+export type Invalidation =
   /** `hard` removes what has the tag, `soft` marks it stale. */
   | { readonly kind: 'tag'; readonly tag: string; readonly mode: 'hard' | 'soft' }
   /** After a write of unknown outcome: removed, and for `forMs` nothing that has the tag is stored; the empty tag stands for all. */
@@ -25,30 +25,30 @@ export type Note =
   /** The documents that the gateway makes itself for a site. */
   | { readonly kind: 'documents'; readonly service: string; readonly collection: string }
 
-/** Equal notes have equal texts, so that a ledger finds duplicates. Names of services have no colon. */
-export const encodeNote = (note: Note): string => {
-  switch (note.kind) {
+/** Equal invalidations have equal texts, so that a ledger finds duplicates. Names of services have no colon. */
+export const encodeInvalidation = (invalidation: Invalidation): string => {
+  switch (invalidation.kind) {
     case 'tag':
-      return `${note.mode === 'hard' ? 't' : 's'}:${note.tag}`
+      return `${invalidation.mode === 'hard' ? 't' : 's'}:${invalidation.tag}`
     case 'hold':
-      return `h${note.forMs}:${note.tag}`
+      return `h${invalidation.forMs}:${invalidation.tag}`
     case 'prefix':
-      return `${note.mode === 'hard' ? 'p' : 'q'}:${note.service}:${note.prefix}`
+      return `${invalidation.mode === 'hard' ? 'p' : 'q'}:${invalidation.service}:${invalidation.prefix}`
     case 'all':
-      return note.mode === 'hard' ? 'a:' : 'b:'
+      return invalidation.mode === 'hard' ? 'a:' : 'b:'
     case 'documents':
-      return `d:${note.service}:${note.collection}`
+      return `d:${invalidation.service}:${invalidation.collection}`
   }
 }
 
-const everything: Note = { kind: 'all', mode: 'hard' }
+const everything: Invalidation = { kind: 'all', mode: 'hard' }
 
 const halves = (rest: string): readonly [string, string] | undefined => {
   const at = rest.indexOf(':')
   return at < 0 ? undefined : [rest.slice(0, at), rest.slice(at + 1)]
 }
 
-const noteOf = (code: string, rest: string): Note | undefined => {
+const invalidationOf = (code: string, rest: string): Invalidation | undefined => {
   const [service, behind] = halves(rest) ?? []
   const isWhole = service !== undefined && behind !== undefined
   switch (code) {
@@ -73,19 +73,20 @@ const noteOf = (code: string, rest: string): Note | undefined => {
 }
 
 /**
- * Reads what `encodeNote` wrote. An unknown text, from a newer version or damaged, invalidates everything.
+ * Reads what `encodeInvalidation` wrote. An unknown text, from a newer version or damaged, invalidates everything.
  */
-export const decodeNote = (text: string): Note => {
+export const decodeInvalidation = (text: string): Invalidation => {
   const [code, rest] = halves(text) ?? []
-  return (code !== undefined && rest !== undefined && noteOf(code, rest)) || everything
+  return (code !== undefined && rest !== undefined && invalidationOf(code, rest)) || everything
 }
 
-/** Milliseconds; 0: there is no hold among the encoded notes. */
-export const longestHold = (texts: readonly string[]): number =>
+/** Milliseconds; 0: there is no quarantine among the encoded invalidations. */
+export const longestQuarantine = (texts: readonly string[]): number =>
   texts.reduce((longest, text) => Math.max(longest, Number(/^h([\d.]+):/.exec(text)?.[1] ?? 0)), 0)
 
-/** Instead of holds that are no longer stored. */
-export const holdEverything = (forMs: number): string => encodeNote({ kind: 'hold', tag: '', forMs })
+/** Instead of quarantines that are no longer stored. */
+export const quarantineEverything = (forMs: number): string =>
+  encodeInvalidation({ kind: 'hold', tag: '', forMs })
 
 type PurgeSelector =
   /** All variants of one target, in all partitions; for one host, or for all without `host`. */
@@ -132,7 +133,7 @@ const usedTarget = ({ key, variants }: StoredVariants): UsedTarget | undefined =
 }
 
 /** Each target once, those with most hits first. */
-export const mostHits = (targets: readonly UsedTarget[], limit: number): readonly UsedTarget[] => {
+export const topTargets = (targets: readonly UsedTarget[], limit: number): readonly UsedTarget[] => {
   const byTarget = new Map<string, UsedTarget>()
   for (const target of targets) {
     const name = JSON.stringify([target.service, target.host, target.scheme, target.target])
@@ -318,10 +319,10 @@ export const createInvalidation = (options: InvalidationOptions) => {
       yield* visiting(select(selector), (entry) => {
         const target = usedTarget(entry)
         if (target !== undefined) targets.push(target)
-        if (targets.length > 4 * limit) targets.splice(0, targets.length, ...mostHits(targets, limit))
+        if (targets.length > 4 * limit) targets.splice(0, targets.length, ...topTargets(targets, limit))
         return 0
       })
-      used = mostHits(targets, limit)
+      used = topTargets(targets, limit)
     }
     return [...used]
   }
@@ -351,6 +352,6 @@ export const createInvalidation = (options: InvalidationOptions) => {
     /** As `purge`, with pauses in which readers are served. */
     purgeInTurns: (purge: Purge) => inTurns(purging(purge)),
     /** The targets that a purge would concern and that any client may read, those with most hits first. */
-    mostUsed: (selectors: readonly Purge['selector'][], limit: number) => inTurns(using(selectors, limit)),
+    topUsed: (selectors: readonly Purge['selector'][], limit: number) => inTurns(using(selectors, limit)),
   }
 }

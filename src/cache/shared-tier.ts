@@ -1,11 +1,11 @@
 import { type Clock, type Moment, readClock } from '../clock.ts'
-import { varyKey } from '../http/caching-fields.ts'
-import { fieldValue, hasNoContent, withoutFields } from '../http/message.ts'
+import { varyKey } from '../http/caching-headers.ts'
+import { hasNoContent, headerValue, withoutHeaders } from '../http/message.ts'
 import { isGet } from '../http/methods.ts'
 import type { FetchOutcome, FetchRequest, RunFetch, StreamEnd } from './fetch/collapse.ts'
 import { responseControl } from './policy/freshness.ts'
 import { currentAgeMs } from './policy/reuse.ts'
-import { storableFields, storageOf } from './policy/storability.ts'
+import { storableHeaders, storageOf } from './policy/storability.ts'
 import type { HitForPass, ResponseStorage } from './store/memory-store.ts'
 import { type StoredResponse, setTags } from './store/stored-response.ts'
 
@@ -28,7 +28,7 @@ type TierRecord = {
 }
 
 /** Without Content-Length, which follows from the content. */
-type TierFacts = Pick<StoredResponse, 'status' | 'fields'> & {
+type TierFacts = Pick<StoredResponse, 'status' | 'headers'> & {
   /** The gateway made the entity tag, so the upstream cannot compare it. */
   readonly ownTag: boolean
 }
@@ -39,8 +39,8 @@ type TierEntry = Pick<TierRecord, 'tags' | 'varyKey' | 'ageMs' | 'content'> & {
 }
 
 /**
- * Why an entry is refused. `malformed`: not in the format of a gateway; `fields`: fields that are never stored; `variant`: for other
- * request fields; `not-storable`: the same response of the upstream would not be stored; `stale`: too old.
+ * Why an entry is refused. `malformed`: not in the format of a gateway; `headers`: headers that are never stored; `variant`: for other
+ * request headers; `not-storable`: the same response of the upstream would not be stored; `stale`: too old.
  */
 type ReadRefusal = 'malformed' | 'fields' | 'variant' | 'size' | 'not-storable' | 'stale'
 
@@ -92,7 +92,7 @@ const toTier = (stored: StoredResponse, ageMs: number, contentId: string): TierR
   lifetimeMs: stored.lifetimeMs,
   facts: {
     status: stored.status,
-    fields: withoutFields(stored.fields, contentLength),
+    headers: withoutHeaders(stored.headers, contentLength),
     ownTag: stored.upstreamTag === undefined,
   },
   content: stored.content,
@@ -102,7 +102,7 @@ const toTier = (stored: StoredResponse, ageMs: number, contentId: string): TierR
 const namePattern = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const valuePattern = /^[\t\x20-\x7e\x80-\xff]*$/
 
-const areFields = (value: unknown): boolean =>
+const areHeaders = (value: unknown): boolean =>
   Array.isArray(value) &&
   value.length % 2 === 0 &&
   value.every((text, i) => typeof text === 'string' && (i % 2 === 0 ? namePattern : valuePattern).test(text))
@@ -110,12 +110,12 @@ const areFields = (value: unknown): boolean =>
 /** Has it the form that `toTier` writes? */
 export const isFacts = (value: unknown): value is TierFacts => {
   if (typeof value !== 'object' || value === null) return false
-  const { status, fields, ownTag } = value as Record<keyof TierFacts, unknown>
+  const { status, headers, ownTag } = value as Record<keyof TierFacts, unknown>
   return (
     Number.isInteger(status) &&
     Number(status) >= 200 &&
     Number(status) <= 599 &&
-    areFields(fields) &&
+    areHeaders(headers) &&
     typeof ownTag === 'boolean'
   )
 }
@@ -131,7 +131,7 @@ type TierFetchOptions = {
 
 /**
  * Treats an entry as if the upstream had sent it to this process as long ago as it is old: the same rules decide whether it may be
- * stored, for how long, and which of its fields.
+ * stored, for how long, and which of its headers.
  */
 const fromTier = (
   { ageMs, content, facts, tags, varyKey }: TierEntry,
@@ -141,11 +141,11 @@ const fromTier = (
 ): StoredResponse | ReadRefusal => {
   if (!isFacts(facts)) return 'malformed'
   if (content.length > maxEntryBytes) return 'size'
-  const { fields, status } = facts
-  if (storableFields(fields, responseControl(fields)).length !== fields.length) return 'fields'
+  const { headers, status } = facts
+  if (storableHeaders(headers, responseControl(headers)).length !== headers.length) return 'fields'
   if (content.length > 0 && hasNoContent('GET', status)) return 'not-storable'
   const { read } = fetch
-  const head = { status, fields }
+  const head = { status, headers }
   // It was requested without a credential, or a shared cache was allowed to store the response to one.
   if (storageOf(head, read, received.now, false).kind === 'no-store') return 'not-storable'
   const requested = { now: received.now - ageMs, monotonic: received.monotonic - ageMs }
@@ -153,7 +153,7 @@ const fromTier = (
     fetch,
     { head, content },
     { requested, received },
-    { upstreamTag: facts.ownTag ? undefined : fieldValue(fields, 'etag') },
+    { upstreamTag: facts.ownTag ? undefined : headerValue(headers, 'etag') },
   )
   if (!isForTier(stored)) return 'not-storable'
   if (stored.varyKey !== varyKey) return 'variant'
@@ -165,11 +165,11 @@ const fromTier = (
 }
 
 /** Responses to credentials stay in the memory of one process, and so do partial ones. */
-const mayUseTier = ({ read, rangeFields }: FetchRequest): boolean =>
+const mayUseTier = ({ read, rangeHeaders }: FetchRequest): boolean =>
   isGet(read.method) &&
   read.partition === 'public' &&
-  rangeFields['range'] === undefined &&
-  read.isOutdated?.() !== true
+  rangeHeaders['range'] === undefined &&
+  read.isStale?.() !== true
 
 const contentIdOf = ({ contentId = '' }: FetchRequest['read']): string => contentId
 
@@ -229,7 +229,7 @@ export const createTierFetch = (options: TierFetchOptions): RunFetch => {
       stored: entry,
       notStored: storage.storeIfCurrent(fetch.read, entry, fetch.since),
       upstreamStatus: entry.status,
-      ownFields: [],
+      ownHeaders: [],
       validated: false,
       fromTier: true,
     }

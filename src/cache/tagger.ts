@@ -3,10 +3,10 @@ import { parsedJson } from '../http/json-text.ts'
 import {
   contentText,
   essence,
-  type FieldLines,
-  fieldValue,
-  fieldValues,
-  hasField,
+  type HeaderLines,
+  hasHeader,
+  headerValue,
+  headerValues,
   ownText,
   type ResponseHead,
 } from '../http/message.ts'
@@ -110,49 +110,49 @@ export const namesInDescribed = (service: string): TagNames => {
   return { ...createTagNames(`${service}/described`), ...shared }
 }
 
-/** Fields with tags of the upstream, and their separators. */
-const tagFields: readonly { readonly name: string; readonly separator: RegExp }[] = [
+/** Headers with tags of the upstream, and their separators. */
+const tagHeaders: readonly { readonly name: string; readonly separator: RegExp }[] = [
   { name: 'surrogate-key', separator: /\s+/ },
   { name: 'cache-tag', separator: /[\s,]+/ },
   { name: 'xkey', separator: /[\s,]+/ },
 ]
 
 /** An upstream may send thousands; each costs an index entry. */
-const mostTags = 128
+const maxTags = 128
 const longestTag = 128
 
-const groupsIn = (fields: FieldLines, name: string): readonly string[] => {
-  const value = fieldValue(fields, name)
+const groupsIn = (headers: HeaderLines, name: string): readonly string[] => {
+  const value = headerValue(headers, name)
   const members = value === undefined ? [] : (readList(value) ?? [])
   return members.map(bareItem).filter((item) => typeof item === 'string')
 }
 
-const taggingFields: ReadonlySet<string> = new Set([...tagFields.map(({ name }) => name), 'cache-groups'])
+const taggingHeaders: ReadonlySet<string> = new Set([...tagHeaders.map(({ name }) => name), 'cache-groups'])
 
 const none: readonly string[] = []
 
 /**
- * Tags for those in the fields of a response, including Cache-Groups (RFC 9875). A response with more tags than the index takes, or
+ * Tags for those in the headers of a response, including Cache-Groups (RFC 9875). A response with more tags than the index takes, or
  * with a longer one, gets a tag that every invalidation by a tag of the upstream reaches.
  */
-export const upstreamTags = (names: TagNames, fields: FieldLines): readonly string[] => {
+export const upstreamTags = (names: TagNames, headers: HeaderLines): readonly string[] => {
   // Most responses have none.
-  if (!hasField(fields, taggingFields)) return none
+  if (!hasHeader(headers, taggingHeaders)) return none
   const allTags = new Set([
-    ...tagFields.flatMap(({ name, separator }) =>
-      fieldValues(fields, name).flatMap((line) => line.split(separator)),
+    ...tagHeaders.flatMap(({ name, separator }) =>
+      headerValues(headers, name).flatMap((line) => line.split(separator)),
     ),
-    ...groupsIn(fields, 'cache-groups'),
+    ...groupsIn(headers, 'cache-groups'),
   ])
   allTags.delete('')
-  const fittingTags = [...allTags].filter((tag) => tag.length <= longestTag).slice(0, mostTags)
+  const fittingTags = [...allTags].filter((tag) => tag.length <= longestTag).slice(0, maxTags)
   const tags = fittingTags.map((tag) => names.upstream(ownText(tag)))
   return fittingTags.length < allTags.size ? [...tags, names.moreUpstream] : tags
 }
 
 /** Tags for groups that the response to a write invalidates (RFC 9875 §3); the size of its head bounds them. */
-export const invalidatedGroups = (names: TagNames, fields: FieldLines): readonly string[] => {
-  const groups = new Set(groupsIn(fields, 'cache-group-invalidation'))
+export const invalidatedGroups = (names: TagNames, headers: HeaderLines): readonly string[] => {
+  const groups = new Set(groupsIn(headers, 'cache-group-invalidation'))
   groups.delete('')
   return groups.size === 0 ? none : [...[...groups].map(names.upstream), names.moreUpstream]
 }
@@ -171,7 +171,7 @@ export type TaggedResponse = ResponseHead & {
 /** The response to a write; `content` is undefined if it was streamed. */
 export type WriteResponse = {
   readonly status: number
-  readonly fields: FieldLines
+  readonly headers: HeaderLines
   readonly content: Buffer | undefined
   /** Path below the service that Location names, in its canonical form, where tags depend on it. */
   readonly created?: string | undefined
@@ -221,7 +221,7 @@ const behind = (roots: readonly string[], url: URL): readonly string[] => {
     .map((root) => asTarget(text.slice(root.length)))
 }
 
-/** Field values are octets, one to a character. Upstreams write names of pages as they are, in UTF-8. */
+/** Header values are octets, one to a character. Upstreams write names of pages as they are, in UTF-8. */
 const asWritten = (value: string): string =>
   /[^\x20-\x7e]/.test(value) ? Buffer.from(value, 'latin1').toString() : value
 
@@ -259,12 +259,13 @@ export const unsafePaths = (
     roots: [publicRoot.slice(0, publicRoot.length - mount.length)],
   }
   const inResponse = response === undefined ? [] : ['location', 'content-location']
-  const paths = [destination, ...inResponse.map((name) => fieldValue(response?.fields ?? [], name))].flatMap(
-    (value) => [
-      ...namedTargets(value, request).map((path) => mount + path),
-      ...namedTargets(value, forClients),
-    ],
-  )
+  const paths = [
+    destination,
+    ...inResponse.map((name) => headerValue(response?.headers ?? [], name)),
+  ].flatMap((value) => [
+    ...namedTargets(value, request).map((path) => mount + path),
+    ...namedTargets(value, forClients),
+  ])
   return [...new Set([mount + target, ...paths])]
 }
 
@@ -298,11 +299,11 @@ const parses = (content: Buffer): boolean => {
  * were not requested are forwarded but not stored.
  */
 export const isReadable = (response: TaggedResponse): boolean => {
-  const { status, fields, content } = response
+  const { status, headers, content } = response
   if (status === 204 || status === 206) return true
-  const coding = fieldValue(fields, 'content-encoding')
+  const coding = headerValue(headers, 'content-encoding')
   if (coding !== undefined && coding.trim().toLowerCase() !== 'identity') return false
-  const type = essence(fieldValue(fields, 'content-type'))
+  const type = essence(headerValue(headers, 'content-type'))
   if (type === 'text/html') return false
   return type === 'application/json' || type.endsWith('+json') ? parses(content) : true
 }

@@ -1,14 +1,14 @@
 import { type Clock, readClock } from '../clock.ts'
-import { varyKey } from '../http/caching-fields.ts'
+import { varyKey } from '../http/caching-headers.ts'
 import { redactTarget } from '../http/targets.ts'
 import { partsOfKey, targetKeyOf } from './cache-read.ts'
 import { currentAgeMs, type Lease, lifetimeAt } from './policy/reuse.ts'
-import { isOvertaken, type MemoryStore } from './store/memory-store.ts'
+import { isSuperseded, type MemoryStore } from './store/memory-store.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 import type { InvalidationLog, UnsettledTags } from './store/tag-index.ts'
 
-/** What a request for a verification sends of the fields that a response may depend on. */
-export const verifyingFields: Readonly<Record<string, string>> = {
+/** What a request for a verification sends of the headers that a response may depend on. */
+export const verifyingHeaders: Readonly<Record<string, string>> = {
   accept: '*/*',
   'user-agent': 'trellis-verify',
 }
@@ -47,13 +47,13 @@ export const createVerification = ({ store, log, unsettled, lease, clock }: Veri
       stored.partial === undefined &&
       !stored.validateAlways &&
       stored.content.length <= longestVerified &&
-      varyKey(stored.varyNames, { sentField: (name) => verifyingFields[name] }) === stored.varyKey
+      varyKey(stored.varyNames, { sentHeader: (name) => verifyingHeaders[name] }) === stored.varyKey
     )
   }
   return {
     /** Some that lie beside each other in the order of use, from a random one on. */
-    sample: (most: number): readonly StoredResponse[] =>
-      store.some(most).flatMap(({ variants }) => variants.filter(isVerifiable)),
+    sample: (max: number): readonly StoredResponse[] =>
+      store.some(max).flatMap(({ variants }) => variants.filter(isVerifiable)),
     isServed,
     ageMs: (stored: StoredResponse): number => currentAgeMs(stored, readClock(clock)),
     /** Number of the last invalidation. */
@@ -61,7 +61,7 @@ export const createVerification = ({ store, log, unsettled, lease, clock }: Veri
     /** Was nothing that it shows invalidated since, and is no write to it of unknown outcome? */
     stands: (stored: StoredResponse, since: number): boolean =>
       (lease === undefined || lease.isCurrent(readClock(clock))) &&
-      !isOvertaken(log, stored, since) &&
+      !isSuperseded(log, stored, since) &&
       !unsettled.includes([targetKeyOf(stored.key), ...stored.tags], clock.monotonic()),
   }
 }

@@ -8,9 +8,9 @@ import type {
   RouteReport,
   ServiceDrift,
   SiteFacts,
-  UpstreamFinding,
   UpstreamFreshness,
-} from '../gateway/upstream-findings.ts'
+  UpstreamIssue,
+} from '../gateway/upstream-issues.ts'
 import type { Gateway, GatewayOptions } from '../gateway.ts'
 
 export type StartedGateway = Omit<Gateway, 'close'>
@@ -47,13 +47,13 @@ export type CliPorts = {
   /** `learn`: with the routes that upstreams announce beside the contract, which takes one request to each site's upstream. */
   describeRoutes(config: Config, learn: boolean): Promise<RouteReport>
   /** Sends a few GETs to the upstreams of sites and of their pages, `all`: to every server of every service; never rejects. */
-  upstreamFindings(config: Config, services: 'sites' | 'all'): Promise<readonly UpstreamFinding[]>
+  upstreamIssues(config: Config, services: 'sites' | 'all'): Promise<readonly UpstreamIssue[]>
   /** Asks the first site of a configuration where its REST API is; never rejects. */
   siteFacts(config: Config): Promise<SiteFacts>
   /** Asks the upstream of the first service for `GET /`: does it say for how long its responses are fresh? Never rejects. */
   upstreamFreshness(config: Config): Promise<UpstreamFreshness>
   /** What sites announce otherwise than the contract: no fault. */
-  upstreamNotes(config: Config): Promise<readonly { readonly service: string; readonly text: string }[]>
+  upstreamHints(config: Config): Promise<readonly { readonly service: string; readonly text: string }[]>
   /** Sends one request to each upstream. */
   driftReport(config: Config): Promise<readonly ServiceDrift[]>
   /** `learn`: as for `describeRoutes`. */
@@ -61,7 +61,7 @@ export type CliPorts = {
   /** Looks at this machine and all that the configuration names; never rejects. */
   examine(config: Config): Promise<readonly Check[]>
   /** Parts of OpenAPI documents that are not checked, one text each. */
-  documentNotes(config: Config): Promise<readonly { readonly service: string; readonly text: string }[]>
+  documentHints(config: Config): Promise<readonly { readonly service: string; readonly text: string }[]>
   /** Reloads when one of the files changes; a reload may change the list of files. */
   reloadOnChange(gateway: StartedGateway, files: () => readonly string[], pollMs: number): void
   /** From then on signals stop and reload the gateway, and POST /drain of the admin side ends it. `notice`: what to expect then. */

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { closestName } from '../config/fault.ts'
-import { fieldsOfLines } from '../http/message.ts'
+import { headersOfLines } from '../http/message.ts'
 
 const commandNames = [
   'start',
@@ -90,37 +90,37 @@ const expectedAfter: Readonly<Partial<Record<OptionName, string>>> = {
   warm: 'a number from 0 to 1000',
 }
 
-type Operands = { readonly least: number; readonly most: number; readonly expected: string }
+type Operands = { readonly min: number; readonly max: number; readonly expected: string }
 
-const none: Operands = { least: 0, most: 0, expected: 'takes options only: leave out other words' }
+const none: Operands = { min: 0, max: 0, expected: 'takes options only: leave out other words' }
 const fileByOption: Operands = { ...none, expected: 'takes options only: name a configuration with -c FILE' }
 
 const operandsOf: Readonly<Record<CommandName, Operands>> = {
   start: {
-    least: 0,
-    most: 2,
+    min: 0,
+    max: 2,
     expected:
       'takes options only: name a configuration with -c FILE, or an OpenAPI document with --demo openapi FILE',
   },
-  check: { least: 0, most: 1, expected: 'takes one FILE' },
+  check: { min: 0, max: 1, expected: 'takes one FILE' },
   init: {
-    least: 0,
-    most: 3,
+    min: 0,
+    max: 3,
     expected:
       'takes wordpress or open and the URL of the upstream, openapi, a document and that URL, or companion, dashboards, systemd or compose and a folder',
   },
   doctor: fileByOption,
   schema: none,
   routes: fileByOption,
-  explain: { least: 2, most: 2, expected: 'takes METHOD and URL, e.g. trellis explain GET /plants' },
+  explain: { min: 2, max: 2, expected: 'takes METHOD and URL, e.g. trellis explain GET /plants' },
   status: none,
   advise: none,
   purge: {
-    least: 0,
-    most: 0,
+    min: 0,
+    max: 0,
     expected: 'takes options only: name what to remove with --url, --tag or --prefix',
   },
-  warm: { least: 1, most: 1_000, expected: 'takes 1 to 1000 URLs, e.g. trellis warm /plants' },
+  warm: { min: 1, max: 1_000, expected: 'takes 1 to 1000 URLs, e.g. trellis warm /plants' },
 }
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof options; allowPositionals: true }>>['values']
@@ -230,7 +230,7 @@ const foreignOption = (command: CommandName, values: Values): string | undefined
 const single = (values: Values, name: 'admin' | 'body' | 'service' | 'warm'): string | undefined =>
   values[name]?.[0]
 
-const mostWarmed = 1_000
+const maxWarmed = 1_000
 
 const adminFault = (values: Values): string | undefined => {
   for (const name of ['admin', 'service', 'warm'] as const)
@@ -239,7 +239,7 @@ const adminFault = (values: Values): string | undefined => {
   if (url !== undefined && (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)))
     return `--admin expects ${expectedAfter.admin}, found ${shownWord(url)}`
   const warm = single(values, 'warm')
-  return warm === undefined || (/^\d{1,4}$/.test(warm) && Number(warm) <= mostWarmed)
+  return warm === undefined || (/^\d{1,4}$/.test(warm) && Number(warm) <= maxWarmed)
     ? undefined
     : `--warm expects ${expectedAfter.warm}, found ${shownWord(warm)}`
 }
@@ -293,12 +293,12 @@ const commandFault = (
   operands: readonly string[],
   values: Values,
 ): string | undefined => {
-  const { least, most, expected } = operandsOf[command]
+  const { min, max, expected } = operandsOf[command]
   const refusal = (): string => {
     const words = operands.length === 0 ? '' : `, found ${operands.slice(0, 3).map(shownWord).join(', ')}`
     return `${command} ${expected}${words}`
   }
-  if (operands.length < least || operands.length > most) return refusal()
+  if (operands.length < min || operands.length > max) return refusal()
   const files = [...(values.config ?? []), ...(command === 'check' ? operands : [])]
   if (command === 'start' && operands.length > 0 && (values.demo !== true || !isDemoDocument(operands)))
     return refusal()
@@ -320,7 +320,7 @@ const commandOf = (
   command: CommandName,
   operands: readonly string[],
   values: Values,
-  fields: Readonly<Record<string, string>>,
+  headers: Readonly<Record<string, string>>,
 ) => ({
   kind: 'command' as const,
   command,
@@ -331,7 +331,7 @@ const commandOf = (
   /** `start --demo openapi FILE`: the demo is this document, answered by its own examples. */
   demoDocument: command === 'start' ? operands[1] : undefined,
   operands,
-  fields,
+  headers,
   /** `explain`: the file with the body of the request. */
   bodyFile: single(values, 'body'),
   /** `routes`: compare with the upstream instead. */
@@ -353,12 +353,12 @@ export type Command = ReturnType<typeof commandOf>
 const readCommand = (command: CommandName, operands: readonly string[], values: Values): CommandLine => {
   const message = commandFault(command, operands, values)
   if (message !== undefined) return { kind: 'fault', command, message }
-  const fields = fieldsOfLines(values.header ?? [])
-  if (fields === undefined) {
+  const headers = headersOfLines(values.header ?? [])
+  if (headers === undefined) {
     const words = (values.header ?? []).map(shownWord).join(', ')
     return { kind: 'fault', command, message: `-H expects ${expectedAfter.header}, found ${words}` }
   }
-  return commandOf(command, operands, values, fields)
+  return commandOf(command, operands, values, headers)
 }
 
 const theCommands = `the commands are ${listText(commandNames)}`

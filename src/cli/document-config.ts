@@ -183,16 +183,16 @@ const ruleOf = (
   return `{ match: ${quoted(`GET ${pattern}`)}, ttl: ${ttl} }`
 }
 
-/** No path is known that stands for health: any answer but a fault of the server is taken for it. */
-export const anyAnswerHealth =
+/** No path is known that stands for health: any response but a fault of the server is taken for it. */
+export const anyResponseHealth =
   "health: { path: /, interval: 10s, expect: '200-499' } # any answer that is no fault; better: a health path of the upstream"
 
 /** Clients keep their URLs: what they asked the server for, they ask the gateway for. */
 const mountOf = (upstream: DocumentUpstream): string =>
   upstream === 'mock' || upstream.path === '' || /[*:]/.test(upstream.path) ? '/' : quoted(upstream.path)
 
-const mostLines = 200
-const mostRules = 100
+const maxLines = 200
+const maxRules = 100
 
 /** The lines of `services` for a service with this document. `rules`: in force, or as comments that can be put in force. */
 export const documentServiceLines = (
@@ -213,15 +213,15 @@ export const documentServiceLines = (
   }))
   const table = alignedLines([
     ['METHOD', 'PATH', 'KIND', 'CREDENTIAL', 'OPERATION'],
-    ...described.slice(0, mostLines).map(({ operation, kind }) => {
+    ...described.slice(0, maxLines).map(({ operation, kind }) => {
       const { method, template, operationId } = operation
       return [method, comment(template), kind, comment(credentialText(operation)), comment(operationId)]
     }),
   ])
   const health = described.find(({ kind }) => kind === 'health')?.operation.template
   const ruleTexts = described.flatMap(({ operation, kind }) => ruleOf(operation, kind, isUnique) ?? [])
-  const isMore = operations.length > mostLines
-  const ruleLines = ['cache:', '  rules:', ...ruleTexts.slice(0, mostRules).map((rule) => `    - ${rule}`)]
+  const isMore = operations.length > maxLines
+  const ruleLines = ['cache:', '  rules:', ...ruleTexts.slice(0, maxRules).map((rule) => `    - ${rule}`)]
   return [
     'services:',
     `  ${serviceName(document)}:`,
@@ -234,13 +234,13 @@ export const documentServiceLines = (
       : [
           `      targets: [${quoted(upstream.origin)}] # one or several servers`,
           `      basePath: ${quoted(upstream.path === '' ? '/' : upstream.path)} # path on the upstream that stands for the mount`,
-          `      ${health === undefined ? anyAnswerHealth : `health: { path: ${quoted(health)}, interval: 10s }`}`,
+          `      ${health === undefined ? anyResponseHealth : `health: { path: ${quoted(health)}, interval: 10s }`}`,
         ]),
     '    # Operations as the document describes them. KIND: list = has items below it, item = ends in a parameter,',
     '    # session = logs in or out, gives a token or sets a cookie: no rule is suggested.',
     '    # CREDENTIAL: what a request must have, checked by presence; responses are stored for each credential.',
     ...table.map((line) => `    #   ${line}`),
-    ...(isMore ? [`    #   and ${operations.length - mostLines} more: trellis routes`] : []),
+    ...(isMore ? [`    #   and ${operations.length - maxLines} more: trellis routes`] : []),
     '    # Nothing is stored unless a rule names it. Every write through Trellis drops all stored responses of the service;',
     '    # ttl limits the delay of changes that bypass it.',
     ...(ruleTexts.length === 0 ? ['    # No operation is suggested for caching.'] : []),

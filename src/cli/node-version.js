@@ -5,9 +5,9 @@
  * @returns {string | undefined}
  */
 export const nodeFault = (actual, required) => {
-  const [least = 0, leastMinor = 0] = required.replace('>=', '').split('.').map(Number)
+  const [min = 0, minMinor = 0] = required.replace('>=', '').split('.').map(Number)
   const [major = 0, minor = 0] = actual.split('.').map(Number)
-  return major > least || (major === least && minor >= leastMinor)
+  return major > min || (major === min && minor >= minMinor)
     ? undefined
     : `Node ${required.replace('>=', '')} or newer is needed, and this is Node ${actual}: install a newer one from https://nodejs.org`
 }

@@ -4,14 +4,14 @@ import type { Config } from '../config/config.ts'
 import { type ConfigFault, faultLine } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
 import { warningsOf } from '../config/warnings.ts'
-import type { UpstreamFinding } from '../gateway/upstream-findings.ts'
+import type { UpstreamIssue } from '../gateway/upstream-issues.ts'
 import { isJsonObject } from '../http/json-text.ts'
 import { type CliPorts, type ExitReason, exitCodes, type StartedGateway } from './cli-ports.ts'
 import { type Command, readCommandLine } from './command-line.ts'
 import type { AdminAddress } from './commands/admin-commands.ts'
 import { explanationText } from './commands/explain-text.ts'
 import { helpText } from './commands/help.ts'
-import { noteLines } from './commands/note-lines.ts'
+import { hintLines } from './commands/hint-lines.ts'
 import { withProgress } from './progress.ts'
 import {
   closingNotice,
@@ -138,36 +138,36 @@ const warningLines = (loaded: Loaded): string =>
     .map(({ path, message }) => `${configName(loaded.file)}: warning: ${path}: ${message}\n`)
     .join('')
 
-const findingLine = (file: string | undefined, { service, text }: UpstreamFinding): string =>
+const issueLine = (file: string | undefined, { service, text }: UpstreamIssue): string =>
   `${configName(file)}: upstream of ${service}: ${text}\n`
 
-type DocumentNotes = Awaited<ReturnType<CliPorts['documentNotes']>>
+type DocumentHints = Awaited<ReturnType<CliPorts['documentHints']>>
 
 /** What of OpenAPI documents is accepted but not checked. */
-const notesOf = async (ports: CliPorts, config: Config): Promise<DocumentNotes> =>
-  config.services.some(({ contract }) => contract === 'openapi') ? ports.documentNotes(config) : []
+const hintsOf = async (ports: CliPorts, config: Config): Promise<DocumentHints> =>
+  config.services.some(({ contract }) => contract === 'openapi') ? ports.documentHints(config) : []
 
 const check = async (ports: CliPorts, loaded: Loaded, { upstreams, json }: Command): Promise<ExitReason> => {
   const { config, hash, file } = loaded
-  const notes = await withProgress(ports, 'looking for what is not checked', () => notesOf(ports, config))
+  const hints = await withProgress(ports, 'looking for what is not checked', () => hintsOf(ports, config))
   if (json) {
-    const findings = upstreams ? await ports.upstreamFindings(config, 'all') : []
-    const announced = upstreams ? await ports.upstreamNotes(config) : []
-    const facts = { warnings: warningsOf(loaded), notes, upstreams: findings, announced }
+    const issues = upstreams ? await ports.upstreamIssues(config, 'all') : []
+    const registered = upstreams ? await ports.upstreamHints(config) : []
+    const facts = { warnings: warningsOf(loaded), notes: hints, upstreams: issues, announced: registered }
     ports.stdout.write(jsonText({ file: configName(file), valid: true, hash, ...facts }))
-    return findings.length > 0 ? 'findings' : 'ok'
+    return issues.length > 0 ? 'findings' : 'ok'
   }
   ports.stdout.write(warningLines(loaded))
-  ports.stdout.write(noteLines(notes, configName(file)))
+  ports.stdout.write(hintLines(hints, configName(file)))
   const { length } = config.services
   const services = length === 1 ? '1 service' : `${length} services`
   ports.stdout.write(`${configName(file)}: valid, ${services}, hash ${hash}\n`)
   if (!upstreams) return 'ok'
-  for (const note of await ports.upstreamNotes(config))
-    ports.stdout.write(printable(`${configName(file)}: note: upstream of ${note.service}: ${note.text}\n`))
-  const findings = await ports.upstreamFindings(config, 'all')
-  for (const finding of findings) ports.stdout.write(printable(findingLine(file, finding)))
-  if (findings.length > 0) return 'findings'
+  for (const hint of await ports.upstreamHints(config))
+    ports.stdout.write(printable(`${configName(file)}: note: upstream of ${hint.service}: ${hint.text}\n`))
+  const issues = await ports.upstreamIssues(config, 'all')
+  for (const issue of issues) ports.stdout.write(printable(issueLine(file, issue)))
+  if (issues.length > 0) return 'findings'
   ports.stdout.write(`${configName(file)}: the upstreams fit\n`)
   return 'ok'
 }
@@ -249,14 +249,14 @@ const explain = async (ports: CliPorts, { config }: Loaded, command: Command): P
   const [word = '', url = ''] = command.operands
   // Methods are case-sensitive (RFC 9110 §9.1) and in capitals; on the command line `get` means GET.
   const method = word.toUpperCase()
-  const { bodyFile, fields } = command
+  const { bodyFile, headers } = command
   const content = bodyFile === undefined ? undefined : await readFile(bodyFile).catch(() => null)
   if (content === null) {
     ports.stderr.write(`trellis: the file ${bodyFile} cannot be read\n`)
     return 'usage'
   }
   // Not normalised by URL: the spelling itself is explained.
-  const request = { method, target: url.replace(/#.*$/s, ''), fields, content }
+  const request = { method, target: url.replace(/#.*$/s, ''), headers, content }
   const explanation = await ports.explain(config, request, command.upstreams)
   ports.stdout.write(command.json ? jsonText(explanation) : explanationText(request, explanation))
   return 'ok'
@@ -309,8 +309,8 @@ const start = async (
   ports.stderr.write(welcomeText(config, gateway))
   // In the background: an upstream may be slow or start later than the gateway.
   const publicUrl = config.publicUrl.endsWith(':0') ? gateway.publicAddress : config.publicUrl
-  void ports.upstreamFindings({ ...config, publicUrl }, 'sites').then((findings) => {
-    for (const finding of findings) gateway.warn(finding)
+  void ports.upstreamIssues({ ...config, publicUrl }, 'sites').then((issues) => {
+    for (const issue of issues) gateway.warn(issue)
   })
   return 'running'
 }

@@ -1,6 +1,6 @@
 import type { Config, OpenApiConfig, ServiceConfig } from '../config/config.ts'
-import type { ServiceDrift } from '../gateway/upstream-findings.ts'
-import type { Difference } from '../service/announced.ts'
+import type { ServiceDrift } from '../gateway/upstream-issues.ts'
+import type { Difference } from '../service/connection.ts'
 
 /** Replaces control characters, which could drive a terminal: parts of the output come from URLs and upstreams. */
 export const printable = (text: string): string =>

@@ -49,7 +49,7 @@ const watchFolder = (folder: string, onChange: () => void): FSWatcher | undefine
 const unreadable = 'unreadable'
 
 /** In units of `settleMs`: a file that is written all the time must not delay the reload of another one for ever. */
-const mostSettling = 5
+const maxSettling = 5
 
 /**
  * Calls `reload`, which does not reject, when the content of a file has changed. It watches folders instead of files: editors and
@@ -113,7 +113,7 @@ export const watchFiles = (options: WatchOptions, reload: () => Promise<unknown>
   const compareSoon = (): void => {
     const now = performance.now()
     unsettledSince ??= now
-    const latest = unsettledSince + mostSettling * options.settleMs
+    const latest = unsettledSince + maxSettling * options.settleMs
     compareIn(Math.max(0, Math.min(options.settleMs, latest - now)))
   }
   /** The contents, or `unreadable` when they have been missing for long; undefined while they may still come back. */

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { decodeNote, encodeNote, type Note } from '../cache/invalidation.ts'
+import { decodeInvalidation, encodeInvalidation, type Invalidation } from '../cache/invalidation.ts'
 import type { LedgerPosition } from '../cache/shared-tier.ts'
 import { type Moment, readClock } from '../clock.ts'
-import type { DistrustReason, LedgerStep } from './events.ts'
+import type { LedgerStep, QuarantineReason } from './events.ts'
 import {
   type Appended,
   type CoherenceOptions,
+  type LedgerEntry,
   type LedgerPush,
-  type Noted,
-  rememberedNotes,
+  maxLedgerEntries,
   type Synced,
 } from './ledger.ts'
 import {
@@ -17,33 +17,34 @@ import {
   createAcknowledgements,
   createBacklog,
   createContact,
-  createWriteAnnouncer,
-} from './protocol/announce-write.ts'
+  createWriteRegistry,
+} from './protocol/register-write.ts'
 
-type Hold = Extract<Note, { kind: 'hold' }>
+type Quarantine = Extract<Invalidation, { kind: 'hold' }>
 
 /**
  * Writes of this process with unknown outcome that the upstream may still carry out: they are announced again to a new ledger. Times
  * are readings of the monotonic clock.
  */
-const createHolds = () => {
-  const until = new Map<string, { readonly hold: Hold; readonly at: number }>()
+const createQuarantines = () => {
+  const until = new Map<string, { readonly quarantine: Quarantine; readonly at: number }>()
   const tidy = (now: number): void => {
     for (const [tag, { at }] of until) if (at <= now) until.delete(tag)
   }
   return {
-    note: (notes: readonly Note[], now: number): void => {
-      for (const note of notes) {
-        if (note.kind !== 'hold') continue
-        if (until.size >= rememberedNotes) tidy(now)
+    invalidation: (invalidations: readonly Invalidation[], now: number): void => {
+      for (const invalidation of invalidations) {
+        if (invalidation.kind !== 'hold') continue
+        if (until.size >= maxLedgerEntries) tidy(now)
         // Above this number the cache holds everything anyway.
-        if (until.size < rememberedNotes) until.set(note.tag, { hold: note, at: now + note.forMs })
+        if (until.size < maxLedgerEntries)
+          until.set(invalidation.tag, { quarantine: invalidation, at: now + invalidation.forMs })
       }
     },
     /** Holds that have not expired. */
-    current: (now: number): readonly Hold[] => {
+    current: (now: number): readonly Quarantine[] => {
       tidy(now)
-      return [...until.values()].map(({ hold }) => hold)
+      return [...until.values()].map(({ quarantine }) => quarantine)
     },
   }
 }
@@ -59,7 +60,7 @@ const usedShare = 0.95
  */
 const createLease = (leaseMs: number) => {
   let until = never
-  let refusal: DistrustReason = 'unreachable'
+  let refusal: QuarantineReason = 'unreachable'
   let isFirst = true
   return {
     /** None has been granted yet. */
@@ -73,44 +74,44 @@ const createLease = (leaseMs: number) => {
       const forMs = leaseMs * usedShare
       until = { now: sent.now + forMs, monotonic: sent.monotonic + forMs }
     },
-    refused: (reason: DistrustReason): void => {
+    refused: (reason: QuarantineReason): void => {
       refusal = reason
     },
     /** Ends the lease: the ledger that granted it is gone. */
     end: (): void => {
       until = never
     },
-    get refusal(): DistrustReason {
+    get refusal(): QuarantineReason {
       return refusal
     },
   }
 }
 
 /** Result of announcing a change to the other members. */
-type Spread = {
+type Broadcast = {
   /** Stored responses that other members dropped. */
   readonly entries: number
   /** This process cannot reach the ledger; the others get the change when it can again. */
-  readonly unheard: boolean
+  readonly unacknowledged: boolean
 }
 
 /** Keeps the memory of one process consistent with the other processes (docs/decisions/0007). */
 export type Coherence = {
   /** May a read that has been received be answered from memory at this moment? */
   mayTrust(at: Moment): boolean
-  /** Responses fetched from now on are newer than every note up to this position. */
+  /** Responses fetched from now on are newer than every invalidation up to this position. */
   readonly position: LedgerPosition
   /** Await before a write is sent. `mayMatter`: a response that the write changes may be stored somewhere. */
-  begin(notes: readonly Note[], mayMatter: boolean): Promise<Begun>
+  begin(invalidations: readonly Invalidation[], mayMatter: boolean): Promise<Begun>
   /**
-   * Await before a write is acknowledged: afterwards no member answers from memory with responses that the notes invalidate.
-   * Apply the notes in this process first.
+   * Await before a write is acknowledged: afterwards no member answers from memory with responses that the invalidations invalidate.
+   * Apply the invalidations in this process first.
    */
-  spread(notes: readonly Note[], write?: string): Promise<Spread>
+  broadcast(invalidations: readonly Invalidation[], write?: string): Promise<Broadcast>
   /** Another member is known to have ended. */
   forget(member: string): void
   /** Why this process does not trust its memory; undefined when it does. */
-  distrust(): DistrustReason | undefined
+  quarantine(): QuarantineReason | undefined
   /** The ledger answers, but has granted no lease yet: for a while after the start. */
   isJoining(): boolean
   start(): Promise<void>
@@ -119,7 +120,7 @@ export type Coherence = {
 
 const syncsPerLease = 4
 /** A connection takes a moment to open. Without a ledger the process still starts, and forwards every read. */
-const mostFirstTries = 20
+const maxFirstTries = 20
 const firstPauseMs = 50
 
 export const createCoherence = (options: CoherenceOptions): Coherence => {
@@ -128,7 +129,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   const backlog = createBacklog()
   const contact = createContact(leaseMs, options.canBeCutOff)
   const lease = createLease(leaseMs)
-  const holds = createHolds()
+  const quarantines = createQuarantines()
   let position: LedgerPosition = { epoch: '', applied: 0 }
   let wasTrusting = false
   let closed = false
@@ -140,8 +141,10 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   let delivering: Promise<boolean> | undefined
   let timer: NodeJS.Timeout | undefined
 
-  const applyAll = (notes: readonly Noted[]): number =>
-    notes.length === 0 ? 0 : options.apply(notes.map(({ seq, text }) => ({ seq, note: decodeNote(text) })))
+  const applyAll = (invalidations: readonly LedgerEntry[]): number =>
+    invalidations.length === 0
+      ? 0
+      : options.apply(invalidations.map(({ seq, text }) => ({ seq, invalidation: decodeInvalidation(text) })))
 
   const advance = (seq: number): void => {
     if (seq > position.applied) position = { ...position, applied: seq }
@@ -165,8 +168,8 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
   }
 
   const catchUp = (reply: Synced, received: number): void => {
-    const { epoch, floor, notes, seq } = reply
-    // A new ledger, or one that has forgotten notes since this position: every stored response may be stale.
+    const { epoch, floor, invalidations, seq } = reply
+    // A new ledger, or one that has forgotten invalidations since this position: every stored response may be stale.
     const isLost = epoch !== position.epoch || position.applied < floor
     if (isLost) {
       if (reply.lease === 'young-ledger') acknowledgements.quiet(received + leaseMs)
@@ -176,19 +179,21 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       options.dropAll(position)
       isFirstLease = reply.lease === 'young-ledger'
       // A new ledger lacks the writes that the upstream may still carry out.
-      backlog.add(holds.current(clock.monotonic()).map(encodeNote), undefined)
+      backlog.add(quarantines.current(clock.monotonic()).map(encodeInvalidation), undefined)
     }
     // A push may have arrived before the reply.
-    const news = isLost ? notes : notes.filter((note) => note.seq > position.applied)
+    const news = isLost
+      ? invalidations
+      : invalidations.filter((invalidation) => invalidation.seq > position.applied)
     const entries = applyAll(news)
     advance(seq)
     if (isLost || news.length === 0) return
-    report({ kind: 'notes-applied', notes: news.length })
+    report({ kind: 'notes-applied', invalidations: news.length })
     ledger.acknowledge(position, entries, undefined)
   }
 
   const syncOnce = async (): Promise<void> => {
-    // Undelivered notes go first: a beat would make other members trust their memory again.
+    // Undelivered invalidations go first: a beat would make other members trust their memory again.
     if (!(await deliver())) return
     const sent = readClock(clock)
     try {
@@ -196,7 +201,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       const received = clock.monotonic()
       contact.succeeded()
       catchUp(reply, received)
-      acknowledgements.takeStandings(reply, received)
+      acknowledgements.readStatuses(reply, received)
       if (reply.lease === 'granted') {
         // What was stored without a lease may be older than such a write; all members have found the new ledger by now.
         if (isFirstLease) options.dropAll(position)
@@ -239,13 +244,13 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     contact.succeeded()
     const { epoch, seq } = appended
     // Apply again: the shared store may have returned an older response in between.
-    if (batch.notes.length > 0) applyAll(batch.notes.map((text) => ({ seq, text })))
-    // Without notes the number is that of another member's notes.
-    const isOwn = batch.notes.length > 0 && epoch === position.epoch
+    if (batch.invalidations.length > 0) applyAll(batch.invalidations.map((text) => ({ seq, text })))
+    // Without invalidations the number is that of another member's invalidations.
+    const isOwn = batch.invalidations.length > 0 && epoch === position.epoch
     if (isOwn && seq === position.applied + 1) advance(seq)
     if (epoch !== position.epoch) acknowledgements.quiet(received + leaseMs)
-    void acknowledgements.wait(appended, received).then((heard) => {
-      for (const { done } of batch.waiting) done(heard)
+    void acknowledgements.wait(appended, received).then((acknowledged) => {
+      for (const { done } of batch.waiting) done(acknowledged)
     })
     if (epoch !== position.epoch || seq > position.applied) void sync()
   }
@@ -254,7 +259,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     while (!backlog.isEmpty()) {
       const batch = backlog.take()
       try {
-        const appended = await ledger.append(batch.notes, batch.settled)
+        const appended = await ledger.append(batch.invalidations, batch.settled)
         appendedNow(appended, batch, clock.monotonic())
       } catch {
         backlog.putBack(batch)
@@ -265,7 +270,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     }
     return true
   }
-  /** Appends all waiting notes; false when an append failed. */
+  /** Appends all waiting invalidations; false when an append failed. */
   const deliver = (): Promise<boolean> => {
     delivering ??= deliverOnce().finally(() => {
       delivering = undefined
@@ -281,7 +286,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     }
     if (epoch === position.epoch && seq <= position.applied) return
     if (push.kind === 'hint') {
-      // This process gets its own notes with the reply to its append.
+      // This process gets its own invalidations with the reply to its append.
       if (push.writer !== member) syncOnceMore()
       return
     }
@@ -289,10 +294,10 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       void sync()
       return
     }
-    const entries = applyAll(push.notes.map((text) => ({ seq, text })))
+    const entries = applyAll(push.invalidations.map((text) => ({ seq, text })))
     advance(seq)
     if (push.writer === member) return
-    report({ kind: 'notes-applied', notes: push.notes.length })
+    report({ kind: 'notes-applied', invalidations: push.invalidations.length })
     ledger.acknowledge(position, entries, push.writer)
   }
 
@@ -308,33 +313,33 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     get position() {
       return position
     },
-    begin: createWriteAnnouncer({ ...options, backlog, contact, failed: () => failed('begin') }),
-    spread: async (notes, write) => {
+    begin: createWriteRegistry({ ...options, backlog, contact, failed: () => failed('begin') }),
+    broadcast: async (invalidations, write) => {
       const began = clock.monotonic()
-      holds.note(notes, began)
-      const { heard, nothing } = backlog.add(notes.map(encodeNote), write)
+      quarantines.invalidation(invalidations, began)
+      const { acknowledged, nothing } = backlog.add(invalidations.map(encodeInvalidation), write)
       releaseIsolated()
       void deliver()
       // A write that changes nothing waits for no member.
-      if (nothing) return { entries: 0, unheard: false }
-      const end = await heard
+      if (nothing) return { entries: 0, unacknowledged: false }
+      const end = await acknowledged
       const waitedSeconds = (clock.monotonic() - began) / 1000
       const outcome = end === 'isolated' ? 'isolated' : end.all ? 'acknowledged' : 'lapsed'
       report({ kind: 'write-spread', outcome, waitedSeconds })
-      if (end !== 'isolated') return { entries: end.entries, unheard: false }
+      if (end !== 'isolated') return { entries: end.entries, unacknowledged: false }
       if (contact.isNews()) report({ kind: 'cut-off', writes: 'unheard' })
-      return { entries: 0, unheard: true }
+      return { entries: 0, unacknowledged: true }
     },
     forget: (other) => {
       ledger.forget(other).catch(() => undefined)
     },
-    distrust: () => (lease.isCurrent(readClock(clock)) ? undefined : lease.refusal),
+    quarantine: () => (lease.isCurrent(readClock(clock)) ? undefined : lease.refusal),
     isJoining: () => lease.isFirst && lease.refusal !== 'unreachable' && clock.monotonic() < joinedBy,
     start: async () => {
       joinedBy = clock.monotonic() + options.joinMs
       ledger.listen(take)
       timer = setInterval(tick, leaseMs / syncsPerLease)
-      for (let tries = 0; tries < mostFirstTries && !(await isJoined()); tries += 1) {
+      for (let tries = 0; tries < maxFirstTries && !(await isJoined()); tries += 1) {
         await sleep(firstPauseMs)
       }
     },
@@ -344,7 +349,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       const delivered = await deliver()
       backlog.release()
       // A write or purge that still waits is acknowledged when the others have dropped what it changes, and not before.
-      await acknowledgements.allHeard()
+      await acknowledgements.allAcknowledged()
       await ledger.leave(delivered)
     },
   }

@@ -5,18 +5,18 @@ import type { StoreTrouble } from './redis/connections.ts'
  * `member-silent`: another member is silent, and may acknowledge writes that it cannot announce. `young-ledger`: the ledger is new, so
  * members that have not found it yet may acknowledge writes.
  */
-export const distrustReasons = ['unreachable', 'unproven', 'member-silent', 'young-ledger'] as const
-export type DistrustReason = (typeof distrustReasons)[number]
+export const quarantineReasons = ['unreachable', 'unproven', 'member-silent', 'young-ledger'] as const
+export type QuarantineReason = (typeof quarantineReasons)[number]
 
 export type CoherenceEvent =
   /** The lease ended, or a new one was granted. */
-  | { readonly kind: 'trust-lost'; readonly reason: DistrustReason }
+  | { readonly kind: 'trust-lost'; readonly reason: QuarantineReason }
   | { readonly kind: 'trust-regained' }
-  | { readonly kind: 'notes-applied'; readonly notes: number }
+  | { readonly kind: 'notes-applied'; readonly invalidations: number }
   /** Notes were missed: every stored response was dropped. */
   | { readonly kind: 'memory-dropped' }
   /** How long a write waited for the other members before it was acknowledged. */
-  | { readonly kind: 'write-spread'; readonly outcome: SpreadOutcome; readonly waitedSeconds: number }
+  | { readonly kind: 'write-spread'; readonly outcome: BroadcastOutcome; readonly waitedSeconds: number }
   | { readonly kind: 'ledger-failed'; readonly step: LedgerStep }
   /** A write was refused because it could not be announced. */
   | { readonly kind: 'write-refused' }
@@ -24,8 +24,8 @@ export type CoherenceEvent =
   | { readonly kind: 'cut-off'; readonly writes: 'unheard' | 'refused' }
 
 /** `lapsed`: a member did not acknowledge and its lease ran out. `isolated`: no member was reached, and all leases ran out. */
-export const spreadOutcomes = ['acknowledged', 'lapsed', 'isolated'] as const
-export type SpreadOutcome = (typeof spreadOutcomes)[number]
+export const broadcastOutcomes = ['acknowledged', 'lapsed', 'isolated'] as const
+export type BroadcastOutcome = (typeof broadcastOutcomes)[number]
 
 export const ledgerSteps = ['sync', 'begin', 'append'] as const
 export type LedgerStep = (typeof ledgerSteps)[number]
@@ -42,7 +42,7 @@ export type SharedTierEvent =
   | { readonly kind: 'connection'; readonly state: 'up' | 'down' }
   | { readonly kind: 'store-trouble'; readonly trouble: StoreTrouble }
 
-/** `outdated`: invalidated since it was stored. `refused`: see `TierRefusal`. `resting`: no lookups for a while after failures. */
+/** `stale`: invalidated since it was stored. `refused`: see `TierRefusal`. `resting`: no lookups for a while after failures. */
 export const tierLookups = ['found', 'absent', 'outdated', 'refused', 'resting', 'failed'] as const
 export type TierLookup = (typeof tierLookups)[number]
 

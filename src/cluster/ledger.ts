@@ -1,32 +1,32 @@
-import type { Note } from '../cache/invalidation.ts'
+import type { Invalidation } from '../cache/invalidation.ts'
 import type { LedgerPosition } from '../cache/shared-tier.ts'
 import type { Clock } from '../clock.ts'
-import type { CoherenceEvent, DistrustReason } from './events.ts'
+import type { CoherenceEvent, QuarantineReason } from './events.ts'
 
-/** Notes that a ledger stores, and tags that the cache of a member does: above this number all stored responses are in doubt. */
-export const rememberedNotes = 16_384
+/** Invalidations that a ledger stores, and tags that the cache of a member does: above this number all stored responses are in doubt. */
+export const maxLedgerEntries = 16_384
 
-export type LedgerStanding = {
+export type LedgerStatus = {
   readonly member: string
   readonly applied: number
   /** Grows with each lease granted to the member. */
   readonly beat: number
 }
 
-export type LeaseRefusal = Exclude<DistrustReason, 'unreachable'>
+export type LeaseRefusal = Exclude<QuarantineReason, 'unreachable'>
 
-/** An encoded note, and the number under which it was last appended. */
-export type Noted = { readonly seq: number; readonly text: string }
+/** An encoded invalidation, and the number under which it was last appended. */
+export type LedgerEntry = { readonly seq: number; readonly text: string }
 
 export type Synced = {
   /** Changes whenever the ledger may have forgotten something. */
   readonly epoch: string
   readonly seq: number
-  /** Notes up to this number may have been forgotten. */
+  /** Invalidations up to this number may have been forgotten. */
   readonly floor: number
-  /** Oldest first: the notes after the given position, or all remembered ones when the position is of another epoch. */
-  readonly notes: readonly Noted[]
-  readonly members: readonly LedgerStanding[]
+  /** Oldest first: the invalidations after the given position, or all remembered ones when the position is of another epoch. */
+  readonly invalidations: readonly LedgerEntry[]
+  readonly members: readonly LedgerStatus[]
   readonly lease: 'granted' | LeaseRefusal
 }
 
@@ -39,7 +39,7 @@ export type LedgerPush =
       readonly epoch: string
       readonly seq: number
       readonly writer: string
-      readonly notes: readonly string[]
+      readonly invalidations: readonly string[]
     }
   /** An unverified message that there are new notes: sync to read them. */
   | { readonly kind: 'hint'; readonly epoch: string; readonly seq: number; readonly writer: string }
@@ -56,25 +56,25 @@ export type LedgerPush =
  * ledger may still carry it out later.
  */
 export type Ledger = {
-  /** Returns the notes after the position, and requests a lease. */
+  /** Returns the invalidations after the position, and requests a lease. */
   sync(position: LedgerPosition): Promise<Synced>
   /**
-   * Records what a write may change, in case this process ends before it appends the notes. `write`: the member's name, `#` and the
+   * Records what a write may change, in case this process ends before it appends the invalidations. `write`: the member's name, `#` and the
    * number of the write.
    */
-  begin(write: string, notes: readonly string[]): Promise<void>
-  append(notes: readonly string[], settled: readonly string[]): Promise<Appended>
+  begin(write: string, invalidations: readonly string[]): Promise<void>
+  append(invalidations: readonly string[], settled: readonly string[]): Promise<Appended>
   /** Sends the position of this member to one writer, or to all. Best effort. */
   acknowledge(applied: LedgerPosition, entries: number, writer: string | undefined): void
   /** A member is known to have ended. */
   forget(member: string): Promise<void>
   /** Sets the receiver of pushes; call it once, before anything else. */
   listen(take: (push: LedgerPush) => void): void
-  /** Ends the connection. `cleanly`: all notes are delivered, so the others can remove this member at once. */
+  /** Ends the connection. `cleanly`: all invalidations are delivered, so the others can remove this member at once. */
   leave(cleanly: boolean): Promise<void>
 }
 
-type NotedNote = { readonly seq: number; readonly note: Note }
+type AppliedInvalidation = { readonly seq: number; readonly invalidation: Invalidation }
 
 export type CoherenceOptions = {
   /** Name of this process among the members. */
@@ -83,14 +83,14 @@ export type CoherenceOptions = {
   /** False where a process that cannot reach the ledger exits. */
   readonly canBeCutOff: boolean
   /** A write that cannot be announced is not forwarded. */
-  readonly refusesUnheard: boolean
+  readonly refusesUnacknowledged: boolean
   readonly leaseMs: number
   /** How long after its start a member says that it is joining, at most. */
   readonly joinMs: number
   readonly clock: Clock
-  /** Applies notes to this process's memory; returns the number of stored responses dropped. */
-  readonly apply: (notes: readonly NotedNote[]) => number
-  /** Drops every stored response: the notes up to this position are unknown. */
+  /** Applies invalidations to this process's memory; returns the number of stored responses dropped. */
+  readonly apply: (invalidations: readonly AppliedInvalidation[]) => number
+  /** Drops every stored response: the invalidations up to this position are unknown. */
   readonly dropAll: (at: LedgerPosition) => void
   readonly report: (event: CoherenceEvent) => void
 }

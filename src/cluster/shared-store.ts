@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import type { IdempotencyStore } from '../exchange/ports.ts'
 import type { SharedTierEvent } from './events.ts'
-import { type CoherenceOptions, rememberedNotes } from './ledger.ts'
+import { type CoherenceOptions, maxLedgerEntries } from './ledger.ts'
 import type { ChangePositions } from './redis/stores.ts'
 
 type SharedStoreParts = {
@@ -14,7 +14,7 @@ type SharedStoreParts = {
   readonly report: (event: SharedTierEvent) => void
 }
 
-type StoreStanding = {
+type StoreStatus = {
   position(): LedgerPosition
   mayTrust(): boolean
   readonly targetTag: (key: string) => string
@@ -26,17 +26,17 @@ const tierTimeoutMs = 250
 const otherReplyBytes = 64 * 1024 * 1024
 /** Head and signature of an entry, beside its content. */
 const besidesBytes = 512 * 1024
-const mostKeptAnswerBytes = otherReplyBytes / 2
+const maxStoredResponseBytes = otherReplyBytes / 2
 
 /** The ledger and the second tier of stored responses in Redis. The client is loaded only when a store is configured. */
 export const sharedStore = async (
   { clock, config, logger, report }: SharedStoreParts,
   member: string,
-  standing: StoreStanding,
+  status: StoreStatus,
 ) => {
   const [
     { createRedisLedger },
-    { createNotedTags, createTier },
+    { createInvalidatedTags, createTier },
     { connect, createErrorReporter },
     { createChangePositions, createCountedRequests, createIdempotencyKeys },
     { createSignatures, subkey },
@@ -55,8 +55,8 @@ export const sharedStore = async (
     report({ kind: 'store-trouble', trouble })
     if (isNews) logger.warn({ trouble }, 'shared-trouble')
   })
-  const tags = createNotedTags(rememberedNotes)
-  const mostReplyBytes = otherReplyBytes + config.cache.maxEntryBytes
+  const tags = createInvalidatedTags(maxLedgerEntries)
+  const maxReplyBytes = otherReplyBytes + config.cache.maxEntryBytes
   const ledger = createRedisLedger({
     url,
     cluster,
@@ -66,10 +66,10 @@ export const sharedStore = async (
     leaseMs,
     forgetAfterMs,
     timeoutMs: leaseMs / 2,
-    mostReplyBytes,
+    maxReplyBytes,
     troubled,
     signatures: {
-      notes: createSignatures(secrets, 'note'),
+      invalidations: createSignatures(secrets, 'note'),
       acknowledgements: createSignatures(secrets, 'acknowledgement'),
     },
     changed: (state) => {
@@ -78,7 +78,7 @@ export const sharedStore = async (
     },
   })
   const connection = connect(
-    { url, cluster, tls, troubled, mostReplyBytes, timeoutMs: tierTimeoutMs },
+    { url, cluster, tls, troubled, maxReplyBytes, timeoutMs: tierTimeoutMs },
     () => undefined,
   )
   // All instances use the same salt, so that they count one client as one. Without a key it is derived from the URL.
@@ -90,10 +90,10 @@ export const sharedStore = async (
   const tier = createTier({
     connection,
     prefix,
-    noted: tags,
-    ...standing,
+    invalidated: tags,
+    ...status,
     signatures: createSignatures(secrets, 'entry'),
-    mostBytes: config.cache.maxEntryBytes + besidesBytes,
+    maxBytes: config.cache.maxEntryBytes + besidesBytes,
     clock,
     report,
     troubled,
@@ -121,16 +121,17 @@ export const sharedStore = async (
           prefix,
           signatures: createSignatures(secrets, 'answer'),
           ttlMs,
-          mostBytes: Math.min(maxBytes / 8, mostKeptAnswerBytes),
+          maxBytes: Math.min(maxBytes / 8, maxStoredResponseBytes),
         }),
     },
     close: (): void => connection.disconnect(),
-    /** Invalidates entries of the second tier by notes. */
-    noted: (notes: Parameters<CoherenceOptions['apply']>[0]): void => {
-      for (const { seq, note } of notes) {
-        if (note.kind === 'tag' || note.kind === 'hold') tags.note(note.tag, seq)
+    /** Invalidates entries of the second tier by invalidations. */
+    invalidated: (invalidations: Parameters<CoherenceOptions['apply']>[0]): void => {
+      for (const { seq, invalidation } of invalidations) {
+        if (invalidation.kind === 'tag' || invalidation.kind === 'hold')
+          tags.invalidation(invalidation.tag, seq)
         // Entries cannot be found by prefix: doubt every entry stored before.
-        else if (note.kind !== 'documents') tags.noteAll(seq)
+        else if (invalidation.kind !== 'documents') tags.invalidationAll(seq)
       }
     },
     restarted: ({ epoch, applied }: LedgerPosition): void => tags.restart(epoch, applied),

@@ -1,27 +1,27 @@
 import cluster, { type Worker } from 'node:cluster'
 import { randomBytes } from 'node:crypto'
 import type { Clock } from '../clock.ts'
-import { rememberedNotes } from './ledger.ts'
+import { maxLedgerEntries } from './ledger.ts'
 import type {
   Assignment,
   DrainStart,
-  LedgerAnswer,
   LedgerCall,
+  LedgerResponse,
   ToParent,
   ToWorker,
   WorkerEnd,
   WorkerEnding,
   WorkerEvent,
-  WorkerQuestion,
-  WorkersStanding,
+  WorkerRequest,
+  WorkersStatus,
 } from './worker-link.ts'
 import { createMemoryLedger, type MemoryLedger } from './workers/memory-ledger.ts'
 
-/** A view may lack a slow worker's answer; a change needs the answers of all. */
-type Patience = 'brief' | 'until-all'
+/** A view may lack a slow worker's response; a change needs the responses of all. */
+type Timeout = 'brief' | 'until-all'
 
-/** Sends a question to all ready workers; returns the answers that arrive in time, or those of all workers that have not exited. */
-export type Ask = (question: WorkerQuestion, patience: Patience) => Promise<readonly unknown[]>
+/** Sends a question to all ready workers; returns the responses that arrive in time, or those of all workers that have not exited. */
+export type Ask = (question: WorkerRequest, timeout: Timeout) => Promise<readonly unknown[]>
 
 export type SupervisorOptions = {
   readonly workers: number
@@ -29,25 +29,25 @@ export type SupervisorOptions = {
   readonly program: { readonly file: string; readonly args: readonly string[] }
   readonly settings: () => unknown
   /** Prepares a question for the workers, with the data that they need to answer it. */
-  readonly through: (question: WorkerQuestion, ask: Ask) => Promise<readonly unknown[]>
+  readonly through: (question: WorkerRequest, ask: Ask) => Promise<readonly unknown[]>
   /** Called once or more when a worker requests the end of all workers. */
   readonly end: () => void
-  /** The question for a worker that became ready with outdated data. */
-  readonly outdated: (settings: unknown) => WorkerQuestion | undefined
+  /** The question for a worker that became ready with stale data. */
+  readonly stale: (settings: unknown) => WorkerRequest | undefined
   /** Time until a draining worker is killed. */
   readonly graceMs: number
   readonly clock: Clock
   readonly report: (event: WorkerEvent) => void
 }
 
-const answerCall = (ledger: MemoryLedger, member: string, call: LedgerCall): LedgerAnswer => {
+const handleCall = (ledger: MemoryLedger, member: string, call: LedgerCall): LedgerResponse => {
   switch (call.name) {
     case 'sync':
       return ledger.sync(member, call.position)
     case 'append':
-      return ledger.append(member, call.notes, call.settled)
+      return ledger.append(member, call.invalidations, call.settled)
     case 'begin':
-      ledger.begin(member, call.write, call.notes)
+      ledger.begin(member, call.write, call.invalidations)
       return null
   }
 }
@@ -83,8 +83,8 @@ type WatchedWorker = {
   /** Reset to 0 by each message of the worker. */
   silentTicks: number
   killed: boolean
-  /** Takes the answer to each question; none when the worker has ended. */
-  readonly open: Map<number, (answers: readonly unknown[]) => void>
+  /** Takes the response to each question; none when the worker has ended. */
+  readonly open: Map<number, (responses: readonly unknown[]) => void>
 }
 
 const tickMs = 1_000
@@ -98,8 +98,8 @@ const watchSilence = (all: () => Iterable<WatchedWorker>): (() => void) => {
   const timer = setInterval(() => {
     for (const watchedWorker of all()) {
       watchedWorker.silentTicks += 1
-      const most = watchedWorker.readyAt === undefined ? stuckInStartAfterTicks : stuckAfterTicks
-      if (watchedWorker.silentTicks < most || watchedWorker.killed) continue
+      const max = watchedWorker.readyAt === undefined ? stuckInStartAfterTicks : stuckAfterTicks
+      if (watchedWorker.silentTicks < max || watchedWorker.killed) continue
       watchedWorker.killed = true
       watchedWorker.worker.process.kill('SIGKILL')
     }
@@ -110,7 +110,7 @@ const watchSilence = (all: () => Iterable<WatchedWorker>): (() => void) => {
 /** Number of a question without waiting callers. */
 const nobodyAsked = 0
 
-const gatherPatienceMs = 2_000
+const gatherTimeoutMs = 2_000
 
 /** Starts processes that share a port, and replaces those that end. Resolves when all are ready; rejects when one cannot start. */
 export const startSupervisor = async (options: SupervisorOptions) => {
@@ -133,60 +133,59 @@ export const startSupervisor = async (options: SupervisorOptions) => {
   }
   const ledger = createMemoryLedger({
     epoch: instance,
-    rememberedNotes,
+    maxLedgerEntries,
     clock,
     push: (member, push) => {
       const to = byMember.get(member)
       if (to !== undefined) tell(to, { kind: 'pushed', push })
     },
   })
-  const standing = (): WorkersStanding => ({
+  const status = (): WorkersStatus => ({
     wanted: options.workers,
     ready: ready().length,
     complete,
     ended: { ...ended },
   })
-  const tellStanding = (): void => {
-    for (const watchedWorker of watched.values())
-      tell(watchedWorker, { kind: 'standing', standing: standing() })
+  const sendStatus = (): void => {
+    for (const watchedWorker of watched.values()) tell(watchedWorker, { kind: 'standing', status: status() })
   }
 
   const becameReady = (watchedWorker: WatchedWorker, reported: unknown): void => {
     watchedWorker.readyAt = clock.monotonic()
     addresses ??= reported
-    complete ||= standing().ready >= options.workers
+    complete ||= status().ready >= options.workers
     report({ kind: 'worker-ready', member: watchedWorker.member, pid: watchedWorker.worker.process.pid ?? 0 })
-    tellStanding()
-    const question = options.outdated(watchedWorker.settings)
+    sendStatus()
+    const question = options.stale(watchedWorker.settings)
     if (question !== undefined) tell(watchedWorker, { kind: 'asked', id: nobodyAsked, question })
     if (complete) startup?.done()
   }
   const askWorker = (
     watchedWorker: WatchedWorker,
-    question: WorkerQuestion,
-    patience: Patience,
+    question: WorkerRequest,
+    timeout: Timeout,
   ): Promise<readonly unknown[]> =>
-    new Promise((answered) => {
+    new Promise((responded) => {
       questions += 1
       const id = questions
-      const end = (answers: readonly unknown[]): void => {
+      const end = (responses: readonly unknown[]): void => {
         clearTimeout(timer)
         watchedWorker.open.delete(id)
-        answered(answers)
+        responded(responses)
       }
-      const timer = patience === 'brief' ? setTimeout(end, gatherPatienceMs, []) : undefined
+      const timer = timeout === 'brief' ? setTimeout(end, gatherTimeoutMs, []) : undefined
       watchedWorker.open.set(id, end)
       tell(watchedWorker, { kind: 'asked', id, question })
     })
   const ready = (): readonly WatchedWorker[] =>
     [...watched.values()].filter(({ readyAt }) => readyAt !== undefined)
-  const askReady: Ask = async (question, patience) => {
-    const answers = await Promise.all(
-      ready().map((watchedWorker) => askWorker(watchedWorker, question, patience)),
+  const askReady: Ask = async (question, timeout) => {
+    const responses = await Promise.all(
+      ready().map((watchedWorker) => askWorker(watchedWorker, question, timeout)),
     )
-    return answers.flat()
+    return responses.flat()
   }
-  const ask = (question: WorkerQuestion): Promise<readonly unknown[]> => options.through(question, askReady)
+  const ask = (question: WorkerRequest): Promise<readonly unknown[]> => options.through(question, askReady)
   const assign = (watchedWorker: WatchedWorker): Assignment => {
     watchedWorker.settings = options.settings()
     return { member: watchedWorker.member, settings: watchedWorker.settings }
@@ -212,15 +211,15 @@ export const startSupervisor = async (options: SupervisorOptions) => {
         tell(watchedWorker, {
           kind: 'called',
           id: message.id,
-          answer: answerCall(ledger, watchedWorker.member, message.call),
+          response: handleCall(ledger, watchedWorker.member, message.call),
         })
         break
       case 'acknowledge':
         ledger.acknowledge(watchedWorker.member, message.applied, message.entries, message.writer)
         break
       case 'ask':
-        void ask(message.question).then((answers) =>
-          tell(watchedWorker, { kind: 'answered', id: message.id, answers }),
+        void ask(message.question).then((responses) =>
+          tell(watchedWorker, { kind: 'answered', id: message.id, responses }),
         )
         break
       case 'answer':
@@ -254,7 +253,7 @@ export const startSupervisor = async (options: SupervisorOptions) => {
     ended[ending.end] += 1
     const nextInMs = nextPauseMs(livedMs)
     report({ kind: 'worker-ended', ...ending, nextInMs })
-    tellStanding()
+    sendStatus()
     setTimeout(() => {
       if (!closing) start()
     }, nextInMs)

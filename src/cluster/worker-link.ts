@@ -11,7 +11,7 @@ export type Assignment = {
 }
 
 /** State of the workers, for readiness and metrics. */
-export type WorkersStanding = {
+export type WorkersStatus = {
   readonly wanted: number
   readonly ready: number
   /** Have all been ready once? */
@@ -47,12 +47,16 @@ export type FailureFacts = {
 
 export type LedgerCall =
   | { readonly name: 'sync'; readonly position: LedgerPosition }
-  | { readonly name: 'begin'; readonly write: string; readonly notes: readonly string[] }
-  | { readonly name: 'append'; readonly notes: readonly string[]; readonly settled: readonly string[] }
+  | { readonly name: 'begin'; readonly write: string; readonly invalidations: readonly string[] }
+  | {
+      readonly name: 'append'
+      readonly invalidations: readonly string[]
+      readonly settled: readonly string[]
+    }
 
-export type LedgerAnswer = Synced | Appended | null
+export type LedgerResponse = Synced | Appended | null
 
-export type WorkerQuestion = { readonly topic: string; readonly content: unknown }
+export type WorkerRequest = { readonly topic: string; readonly content: unknown }
 
 export type ToParent =
   /** The worker listens: earlier messages would be lost. */
@@ -70,7 +74,7 @@ export type ToParent =
       readonly entries: number
       readonly writer: string | undefined
     }
-  | { readonly kind: 'ask'; readonly id: number; readonly question: WorkerQuestion }
+  | { readonly kind: 'ask'; readonly id: number; readonly question: WorkerRequest }
   | { readonly kind: 'answer'; readonly id: number; readonly content: unknown }
 
 /** Does a drain wait for `drain.delay` first, so that balancers see "not ready"? In a terminal no balancer waits. */
@@ -78,11 +82,11 @@ export type DrainStart = 'after-delay' | 'at-once'
 
 export type ToWorker =
   | { readonly kind: 'assigned'; readonly assignment: Assignment }
-  | { readonly kind: 'called'; readonly id: number; readonly answer: LedgerAnswer }
+  | { readonly kind: 'called'; readonly id: number; readonly response: LedgerResponse }
   | { readonly kind: 'pushed'; readonly push: LedgerPush }
-  | { readonly kind: 'asked'; readonly id: number; readonly question: WorkerQuestion }
-  | { readonly kind: 'answered'; readonly id: number; readonly answers: readonly unknown[] }
-  | { readonly kind: 'standing'; readonly standing: WorkersStanding }
+  | { readonly kind: 'asked'; readonly id: number; readonly question: WorkerRequest }
+  | { readonly kind: 'answered'; readonly id: number; readonly responses: readonly unknown[] }
+  | { readonly kind: 'standing'; readonly status: WorkersStatus }
   | { readonly kind: 'ended'; readonly member: string }
   | { readonly kind: 'drain'; readonly start: DrainStart }
 
@@ -90,11 +94,11 @@ export type ToWorker =
 export type WorkerLink = {
   readonly assignment: Assignment
   readonly ledger: Ledger
-  /** Sends a question to all workers, this one included, and returns the answers that arrive in time. */
-  ask(question: WorkerQuestion): Promise<readonly unknown[]>
+  /** Sends a question to all workers, this one included, and returns the responses that arrive in time. */
+  ask(question: WorkerRequest): Promise<readonly unknown[]>
   /** Sets the function that answers questions of other workers; call it once. */
-  onQuestion(answer: (question: WorkerQuestion) => unknown): void
-  standing(): WorkersStanding
+  onRequest(response: (question: WorkerRequest) => unknown): void
+  status(): WorkersStatus
   /** Called when the parent requests that this worker drains and exits. */
   onDrain(drain: (start: DrainStart) => void): void
   /** Called when the parent has seen another worker end. */
@@ -114,14 +118,14 @@ type WorkerChannel = {
 /** Interval of the worker's heartbeat; after many missed ones the parent kills it. */
 const aliveEveryMs = 1_000
 
-const noWorkers: WorkersStanding = {
+const noWorkers: WorkersStatus = {
   wanted: 0,
   ready: 0,
   complete: false,
   ended: { exit: 0, signal: 0, stuck: 0 },
 }
 
-/** Calls and their answers, matched by a number. */
+/** Calls and their responses, matched by a number. */
 const createCalls = <Value>() => {
   const open = new Map<number, (value: Value) => void>()
   let last = 0
@@ -147,21 +151,21 @@ const failureOf = (cause: unknown): Extract<ToParent, { kind: 'failed' }> => {
 
 /** Waits for the assignment of the parent. A worker whose parent has ended exits, so that no call waits for ever. */
 export const linkToParent = async (line: WorkerChannel): Promise<WorkerLink> => {
-  const calls = createCalls<LedgerAnswer>()
+  const calls = createCalls<LedgerResponse>()
   const questions = createCalls<readonly unknown[]>()
-  let standing = noWorkers
+  let status = noWorkers
   let push: (push: LedgerPush) => void = () => undefined
-  let answer: (question: WorkerQuestion) => unknown = () => undefined
+  let response: (question: WorkerRequest) => unknown = () => undefined
   // No request has begun yet.
   let drain: (start: DrainStart) => void = () => process.exit(0)
   let ended: (member: string) => void = () => undefined
 
-  const reply = async (id: number, question: WorkerQuestion): Promise<void> => {
+  const reply = async (id: number, question: WorkerRequest): Promise<void> => {
     let content: unknown = null
     try {
-      content = await answer(question)
+      content = await response(question)
     } catch {
-      // The asking worker gets the answers of the others.
+      // The asking worker gets the responses of the others.
     }
     line.send({ kind: 'answer', id, content })
   }
@@ -172,7 +176,7 @@ export const linkToParent = async (line: WorkerChannel): Promise<WorkerLink> => 
           assigned(message.assignment)
           break
         case 'called':
-          calls.end(message.id, message.answer)
+          calls.end(message.id, message.response)
           break
         case 'pushed':
           push(message.push)
@@ -181,10 +185,10 @@ export const linkToParent = async (line: WorkerChannel): Promise<WorkerLink> => 
           void reply(message.id, message.question)
           break
         case 'answered':
-          questions.end(message.id, message.answers)
+          questions.end(message.id, message.responses)
           break
         case 'standing':
-          standing = message.standing
+          status = message.status
           break
         case 'ended':
           ended(message.member)
@@ -197,17 +201,18 @@ export const linkToParent = async (line: WorkerChannel): Promise<WorkerLink> => 
     line.send({ kind: 'hello' })
   })
   setInterval(() => line.send({ kind: 'alive' }), aliveEveryMs).unref()
-  const call = (ledgerCall: LedgerCall): Promise<LedgerAnswer> =>
+  const call = (ledgerCall: LedgerCall): Promise<LedgerResponse> =>
     calls.begin((id) => line.send({ kind: 'call', id, call: ledgerCall }))
 
   return {
     assignment,
     ledger: {
       sync: async (position) => (await call({ name: 'sync', position })) as Synced,
-      begin: async (write, notes) => {
-        await call({ name: 'begin', write, notes })
+      begin: async (write, invalidations) => {
+        await call({ name: 'begin', write, invalidations })
       },
-      append: async (notes, settled) => (await call({ name: 'append', notes, settled })) as Appended,
+      append: async (invalidations, settled) =>
+        (await call({ name: 'append', invalidations, settled })) as Appended,
       acknowledge: (applied, entries, writer) => line.send({ kind: 'acknowledge', applied, entries, writer }),
       // The parent receives the exit event.
       forget: () => Promise.resolve(),
@@ -217,10 +222,10 @@ export const linkToParent = async (line: WorkerChannel): Promise<WorkerLink> => 
       leave: () => Promise.resolve(),
     },
     ask: (question) => questions.begin((id) => line.send({ kind: 'ask', id, question })),
-    onQuestion: (listener) => {
-      answer = listener
+    onRequest: (listener) => {
+      response = listener
     },
-    standing: () => standing,
+    status: () => status,
     onDrain: (listener) => {
       drain = listener
     },

@@ -7,7 +7,7 @@ import { Secret } from './secret.ts'
 /** A key of a JWKS (RFC 7517 §4); the members that matter are those that `jose` reads. */
 export type PublicJwk = { readonly kty: 'RSA' | 'EC' | 'OKP'; readonly [member: string]: unknown }
 
-const mostKeys = 100
+const maxKeys = 100
 
 /** Secret and private keys verify nothing here: a token signed with one of them could be made by its readers. */
 const isPublicJwk = (key: unknown): key is PublicJwk =>
@@ -21,7 +21,7 @@ export const readJwks = (text: string): Reading<readonly PublicJwk[]> => {
   const document = parsedJson(text.replace(/^\ufeff/, ''))
   const keys = isJsonObject(document) ? document['keys'] : undefined
   if (!Array.isArray(keys)) return fault('expected a JWKS: JSON with a list "keys" (RFC 7517)')
-  if (keys.length > mostKeys) return fault(`a JWKS has at most ${mostKeys} keys`)
+  if (keys.length > maxKeys) return fault(`a JWKS has at most ${maxKeys} keys`)
   return { kind: 'read', value: keys.filter(isPublicJwk) }
 }
 
@@ -57,7 +57,7 @@ const algorithm = z.enum(algorithms, {
   error: `expected one of: ${algorithms.join(', ')}; symmetric algorithms are not accepted`,
 })
 
-/** Fields of HTTP itself and those that the gateway writes: a claim or a credential in their place would change the request. */
+/** Headers of HTTP itself and those that the gateway writes: a claim or a credential in their place would change the request. */
 const reserved = [
   /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|via|http2-settings|proxy-.*)$/,
   /^(?:cookie|origin|referer|range|if-.*|accept.*|content-.*|cache-control|pragma|user-agent|date)$/,
@@ -65,7 +65,7 @@ const reserved = [
   /^(?:trace.*|baggage|idempotency-key|x-request-deadline-ms)$/,
 ]
 
-const field = z
+const header = z
   .string({ error: 'expected the name of a request header' })
   .regex(/^[A-Za-z\d-]{1,64}$/, {
     error: 'expected the name of a request header, e.g. X-User-Id',
@@ -77,7 +77,7 @@ const field = z
     'has its own meaning in HTTP; use another header',
   )
 
-const ownField = field.refine(
+const ownHeader = header.refine(
   (name) => name !== 'authorization',
   'cannot be Authorization; use another header',
 )
@@ -135,9 +135,9 @@ const jwt = z
       .refine((ms) => ms <= 600_000, 'must be at most 10m')
       .prefault('30s')
       .describe('Clock difference allowed for `exp` and `nbf`'),
-    header: field.prefault('Authorization').describe('Header with the token'),
+    header: header.prefault('Authorization').describe('Header with the token'),
     forward: z
-      .record(z.string().regex(/^[\x21-\x7e]{1,64}$/, 'expected the name of a claim'), ownField)
+      .record(z.string().regex(/^[\x21-\x7e]{1,64}$/, 'expected the name of a claim'), ownHeader)
       .prefault({})
       .describe('Claims sent upstream, each with its header; clients cannot set these headers'),
     required: required.prefault('all'),
@@ -145,7 +145,7 @@ const jwt = z
   .transform(inMs('leeway', 'refresh'))
 
 const apiKeys = z.strictObject({
-  header: ownField.prefault('X-Api-Key').describe('Header with the key; not forwarded'),
+  header: ownHeader.prefault('X-Api-Key').describe('Header with the key; not forwarded'),
   file: z
     .string({ error: 'expected the path of a file' })
     .check(refusedBy(apiKeysFault))

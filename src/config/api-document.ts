@@ -103,7 +103,7 @@ export class ApiDocument {
 
 /** By the setting that is filled in. */
 const shipped = new Map<string, ApiDocument>()
-const mostShipped = 8
+const maxShipped = 8
 
 /** The document of the plant store, a file of the package; the setting is filled in. */
 export const plantsDocument = (limitParameter: string): ApiDocument => {
@@ -116,7 +116,7 @@ export const plantsDocument = (limitParameter: string): ApiDocument => {
   const reading = loadDocument(bundle)
   if (reading.kind === 'faults') throw new TypeError(`${root} has faults`)
   const document = new ApiDocument(readDocumentOf(bundle, reading.contract))
-  if (shipped.size >= mostShipped) shipped.clear()
+  if (shipped.size >= maxShipped) shipped.clear()
   shipped.set(limitParameter, document)
   return document
 }

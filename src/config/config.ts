@@ -22,7 +22,7 @@ export type OpenConfig = Extract<ServiceConfig, { contract: 'open' }>
 export type SiteConfig = Extract<ServiceConfig, { contract: 'site' }>
 export type ChangesConfig = NonNullable<SiteConfig['changes']>
 export type DownstreamConfig = NonNullable<ServiceConfig['downstream']>
-export type ReceiverConfig = DownstreamConfig['receivers'][number]
+export type PurgeTargetConfig = DownstreamConfig['receivers'][number]
 export type AccessConfig = NonNullable<ServiceConfig['access']>
 
 export const targetsOf = ({ upstream: { targets } }: ServiceConfig): readonly string[] =>
@@ -51,10 +51,10 @@ export const pollMsOf = ({ contract }: ServiceConfig, { pollMs }: ChangesConfig)
   pollMs ?? (contract === 'site' ? sitePollMs : 0)
 
 /** The lifetime of responses while the log of a service is read; undefined when it is not read. */
-export const heardLifetimeMs = (service: ServiceConfig): number | undefined => {
+export const feedLifetimeMs = (service: ServiceConfig): number | undefined => {
   const changes = changesOf(service)
-  const isHeard = changes !== undefined && pollMsOf(service, changes) > 0 && changes.ttlWhileHeardMs > 0
-  return isHeard ? changes.ttlWhileHeardMs : undefined
+  const isCurrent = changes !== undefined && pollMsOf(service, changes) > 0 && changes.ttlWhileHeardMs > 0
+  return isCurrent ? changes.ttlWhileHeardMs : undefined
 }
 
 /** May everybody read whom `deny` does not name? Addresses, keys and tokens are unknown to caches in front of the gateway. */

@@ -5,17 +5,15 @@ export type Placeholder = (typeof placeholderNames)[number]
 
 export const placeholder = /\{\{[ ]?([^{}]{0,64}?)[ ]?\}\}/g
 
-const mostPlaceholders = 100
-const mostCharacters = 65_536
+const maxPlaceholders = 100
+const maxCharacters = 65_536
 
 /** Why a text cannot be the page of errors. */
 export const errorPageFault = (text: string): string | undefined => {
-  if (text.length > mostCharacters) return 'the file is larger than 64 KiB'
+  if (text.length > maxCharacters) return 'the file is larger than 64 KiB'
   const names = [...text.matchAll(placeholder)].map(([, name = '']) => name)
   const allowedNames = placeholderNames.map((name) => `{{${name}}}`).join(', ')
   const unknown = names.find((name) => !placeholderNames.some((placeholderName) => placeholderName === name))
   if (unknown !== undefined) return `the file has {{${unknown}}}; write one of ${allowedNames}`
-  return names.length > mostPlaceholders
-    ? `the file has more than ${mostPlaceholders} placeholders`
-    : undefined
+  return names.length > maxPlaceholders ? `the file has more than ${maxPlaceholders} placeholders` : undefined
 }

@@ -66,12 +66,12 @@ export const nearSize = (text: string): string | undefined => {
 export type StatusRange = readonly [first: number, last: number]
 
 const statusRange = /^([2-5]\d\d)(?:-([2-5]\d\d))?$/
-const mostStatusRanges = 32
+const maxStatusRanges = 32
 
 /** Status ranges as the file spells them: `200-399`, `200,204`, `200-299,401`; undefined for any other text. */
 export const parseStatusRanges = (text: string): readonly StatusRange[] | undefined => {
-  const parts = text.split(',', mostStatusRanges + 1)
-  if (parts.length > mostStatusRanges) return undefined
+  const parts = text.split(',', maxStatusRanges + 1)
+  if (parts.length > maxStatusRanges) return undefined
   const ranges: StatusRange[] = []
   for (const part of parts) {
     const [, first, last = first] = statusRange.exec(part.trim()) ?? []

@@ -6,18 +6,20 @@ import { LineCounter, parseDocument } from 'yaml'
 import { inTurns, type Pieces } from '../http/bodies/turns.ts'
 import { nestingDepth } from '../http/json-text.ts'
 import { type ApiBundle, namedFiles } from '../openapi/document/bundle.ts'
-import { loadDocument, rowsOf } from '../openapi/document/load-document.ts'
-import type { Operation } from '../openapi/document/operation.ts'
-import type { DocumentFault } from '../openapi/document/read-operation.ts'
-import type { RequestSchema } from '../openapi/document/request-schema.ts'
+import { type ApiContract, loadDocument, rowsOf } from '../openapi/document/load-document.ts'
 import { threadEntry } from '../package-file.ts'
 import { type ApiDocument, type ReadDocument, readDocumentOf } from './api-document.ts'
 import { documentLocator, unreadableFile } from './load/source.ts'
 
-const mostBytes = 64 * 1024 * 1024
+type Operation = ApiContract['operations'][number]
+type Definition =
+  ApiContract['definitions'] extends ReadonlyMap<infer Name, infer Schema> ? readonly [Name, Schema] : never
+type DocumentFault = ApiContract['unchecked'][number]
+
+const maxBytes = 64 * 1024 * 1024
 /** What a file counts at least, a missing one too: it is opened, and its name is held. */
 const bytesOfFile = 1024
-const mostFaults = 20
+const maxFaults = 20
 
 export type LoadedDocument =
   | { readonly kind: 'loaded'; readonly document: ReadDocument; readonly files: readonly string[] }
@@ -44,15 +46,15 @@ const readLongYaml = (text: string): unknown => {
 }
 
 /** Objects and lists inside of one another: code that follows them takes a part of the stack for each. */
-const mostLevels = 1_000
-const tooDeep: Parsed = { kind: 'fault', message: `1:1 is nested deeper than ${mostLevels} levels` }
+const maxLevels = 1_000
+const tooDeep: Parsed = { kind: 'fault', message: `1:1 is nested deeper than ${maxLevels} levels` }
 
 /** JSON first: the YAML parser takes fifty times as long for large documents. */
 const parsed = (text: string): Parsed => {
   if (/^\s*\{/.test(text)) {
     try {
       const value: unknown = JSON.parse(text)
-      return nestingDepth(text) > mostLevels ? tooDeep : { kind: 'value', value }
+      return nestingDepth(text) > maxLevels ? tooDeep : { kind: 'value', value }
     } catch {
       // YAML in braces, or a fault that the YAML parser finds with its line.
     }
@@ -60,7 +62,7 @@ const parsed = (text: string): Parsed => {
   const value = text.length > longText ? readLongYaml(text) : undefined
   if (value !== undefined) return { kind: 'value', value }
   // The YAML parser, too, calls itself for each level.
-  if (nestingDepth(text) > mostLevels) return tooDeep
+  if (nestingDepth(text) > maxLevels) return tooDeep
   const lines = new LineCounter()
   const document = parseDocument(text, {
     lineCounter: lines,
@@ -117,8 +119,7 @@ const readFiles = async (folder: string, root: string): Promise<Files | string> 
       unreadableFile('file', cause),
     )
     bytes += Math.max(bytesOfFile, content.length)
-    if (bytes > mostBytes)
-      return `${root}: is larger than ${mostBytes} bytes, with the files that it refers to`
+    if (bytes > maxBytes) return `${root}: is larger than ${maxBytes} bytes, with the files that it refers to`
     // A reference in an example is data; one that is needed is reported where it is used.
     if (typeof content === 'string' && name !== root) continue
     if (typeof content === 'string') return `${root}: ${content}`
@@ -143,7 +144,7 @@ export const loadApiDocument = async (file: string): Promise<LoadedDocument> => 
   if (result.kind === 'faults') {
     return {
       kind: 'faults',
-      messages: result.faults.slice(0, mostFaults).map(createPlacing(files.texts)),
+      messages: result.faults.slice(0, maxFaults).map(createPlacing(files.texts)),
     }
   }
   const document = readDocumentOf(bundle, result.contract, file)
@@ -151,7 +152,7 @@ export const loadApiDocument = async (file: string): Promise<LoadedDocument> => 
 }
 
 /** What of a document is accepted but not checked, with the lines where it is in the files as they are now. */
-export const placedNotes = async ({ path, contract }: ApiDocument): Promise<readonly string[]> => {
+export const placedHints = async ({ path, contract }: ApiDocument): Promise<readonly string[]> => {
   const { unchecked } = contract
   if (unchecked.length === 0) return []
   const texts = new Map<string, string>()
@@ -181,7 +182,7 @@ const isShort = async (file: string): Promise<boolean> => {
 type DocumentPart =
   | LoadedDocument
   | { readonly kind: 'operations'; readonly operations: readonly Operation[] }
-  | { readonly kind: 'definitions'; readonly definitions: readonly (readonly [string, RequestSchema])[] }
+  | { readonly kind: 'definitions'; readonly definitions: readonly Definition[] }
 
 const partsOfMessage = 64
 
@@ -207,7 +208,7 @@ export const sendDocument = (loaded: LoadedDocument, port: MessagePort): void =>
 
 function* receiveDocument(port: MessagePort): Pieces<LoadedDocument | undefined> {
   const operations: Operation[] = []
-  const definitions = new Map<string, RequestSchema>()
+  const definitions = new Map<Definition[0], Definition[1]>()
   for (;;) {
     const part = receiveMessageOnPort(port)?.message as DocumentPart | undefined
     switch (part?.kind) {

@@ -1,4 +1,4 @@
-import { rememberedFor, rememberedLast } from '../http/memo.ts'
+import { memoizeByObject, memoizeLast } from '../http/memo.ts'
 import { folded, pathReadings } from '../http/targets.ts'
 import { fault, type Reading } from './fault.ts'
 
@@ -184,12 +184,12 @@ export const mayMatchTemplate = (match: RuleMatch, method: string, template: str
     (item, segment) => segment.includes('{') || sameSegment(item, segment),
   )
 
-const foldedSegments = rememberedFor(({ segments }: RuleMatch) =>
+const foldedSegments = memoizeByObject(({ segments }: RuleMatch) =>
   segmentsOf(folded(`/${segments.join('/')}`)),
 )
 
 /** A path as it was sent, and each form in which a server may read it. Every rule and limit asks for those of the same path. */
-const formsOf = rememberedLast((path) => ({
+const formsOf = memoizeLast((path) => ({
   sent: segmentsOf(path),
   readings: pathReadings(path).map(segmentsOf),
 }))

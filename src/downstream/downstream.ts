@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Note } from '../cache/invalidation.ts'
+import type { Invalidation } from '../cache/invalidation.ts'
 import type { Clock } from '../clock.ts'
 import type { DownstreamConfig } from '../config/config.ts'
 import type { Downstream } from '../exchange/exchange.ts'
-import { receiverControl } from '../http/caching-fields.ts'
-import type { FieldLines } from '../http/message.ts'
-import type { DownstreamEvent, ReceiverStatus } from './events.ts'
+import { downstreamCacheControl } from '../http/caching-headers.ts'
+import type { HeaderLines } from '../http/message.ts'
+import type { DownstreamEvent, PurgeTargetStatus } from './events.ts'
 import { createOutwardTags } from './outward-tags.ts'
 import { PurgeTarget } from './purge-target.ts'
 import { addressesByDns, PurgeTargets } from './purge-targets.ts'
@@ -18,10 +18,10 @@ const separators = { 'Surrogate-Key': ' ', xkey: ' ', 'Cache-Tag': ',', 'Cache-G
 /** The tags of a service for receivers, by its configuration alone. */
 export const outwardTagsOf = (
   service: string,
-  { key, receivers }: Pick<DownstreamConfig, 'key' | 'receivers'>,
+  { key, receivers: purgeTargets }: Pick<DownstreamConfig, 'key' | 'receivers'>,
   tagOfAll: string | undefined,
 ) => {
-  const secrets = key.isSet ? [key.reveal()] : receivers.map(({ secret }) => secret.reveal())
+  const secrets = key.isSet ? [key.reveal()] : purgeTargets.map(({ secret }) => secret.reveal())
   return createOutwardTags(service, JSON.stringify(secrets), tagOfAll)
 }
 
@@ -42,13 +42,13 @@ type Purged = 'done' | 'unconfirmed'
 /** The caches in front of one service: what they may store, and the purges that they are sent (docs/decisions/0023-downstream.md). */
 export type ServiceDownstream = Downstream & {
   start(): void
-  /** Would a change with these notes wait for a receiver that is behind and must confirm? */
-  refuses(notes: readonly Note[]): boolean
+  /** Would a change with these invalidations wait for a receiver that is behind and must confirm? */
+  refuses(invalidations: readonly Invalidation[]): boolean
   /** To be awaited before a change is acknowledged, after every gateway has dropped what it reaches. */
-  purge(notes: readonly Note[]): Promise<Purged>
+  purge(invalidations: readonly Invalidation[]): Promise<Purged>
   /** Purges soon, for a change that another process has made. */
-  again(notes: readonly Note[]): void
-  statuses(): readonly ReceiverStatus[]
+  again(invalidations: readonly Invalidation[]): void
+  statuses(): readonly PurgeTargetStatus[]
   close(): Promise<void>
 }
 
@@ -57,14 +57,14 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
   const tags = outwardTagsOf(service, config, options.tagOfAll)
   const { everything } = tags
   /** Until they have been told everything. */
-  let isBehind = true
+  let isLagging = true
   const changed = (): void => {
-    isBehind = receivers.some((receiver) => receiver.isBehind)
+    isLagging = purgeTargets.some((purgeTarget) => purgeTarget.isLagging)
   }
-  const receivers = config.receivers.map((receiverConfig, at) => {
-    const before = config.receivers.slice(0, at).filter(({ type }) => type === receiverConfig.type).length
-    const name = before === 0 ? receiverConfig.type : `${receiverConfig.type}-${before + 1}`
-    const facts = { config: receiverConfig, service, name, changed }
+  const purgeTargets = config.receivers.map((purgeTargetConfig, at) => {
+    const before = config.receivers.slice(0, at).filter(({ type }) => type === purgeTargetConfig.type).length
+    const name = before === 0 ? purgeTargetConfig.type : `${purgeTargetConfig.type}-${before + 1}`
+    const facts = { config: purgeTargetConfig, service, name, changed }
     return new PurgeTargets({
       ...facts,
       addressesOf: addressesByDns,
@@ -72,7 +72,7 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
       joined: (target) => target.enqueue([everything]),
     })
   })
-  const targets = (): readonly PurgeTarget[] => receivers.flatMap((receiver) => receiver.targets)
+  const targets = (): readonly PurgeTarget[] => purgeTargets.flatMap((purgeTarget) => purgeTarget.targets)
   /** What is sent once more: in the next turn, and in the one after that. */
   let [next, later] = [new Set<string>(), new Set<string>()]
   let timer: NodeJS.Timeout | undefined
@@ -102,36 +102,36 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
       : outwardTags.join(separators[config.tags])
 
   return {
-    mayStore: () => options.isForAll && !isBehind,
-    linesFor: (storedTags, lifetimeMs): FieldLines | undefined => {
+    mayStore: () => options.isForAll && !isLagging,
+    linesFor: (storedTags, lifetimeMs): HeaderLines | undefined => {
       const seconds = Math.floor(lifetimeMs(config.lifetimeMs) / 1000)
       if (seconds < 1) return undefined
-      return [config.tags, line(tags.of(storedTags)), ...receiverControl(`max-age=${seconds}`)]
+      return [config.tags, line(tags.of(storedTags)), ...downstreamCacheControl(`max-age=${seconds}`)]
     },
     start: () => {
-      for (const receiver of receivers) receiver.start()
+      for (const purgeTarget of purgeTargets) purgeTarget.start()
       // Responses of an earlier configuration, whose tags are others, may be on their way.
       void purgeAll(new Set([everything]))
       timer = setInterval(turn, againMs)
       timer.unref()
     },
-    refuses: (notes) =>
-      isBehind &&
-      receivers.some((receiver) => receiver.isBehind && receiver.onFailure === 'refuse') &&
-      tags.reached(notes).size > 0,
-    purge: async (notes) => {
-      const reached = tags.reached(notes)
+    refuses: (invalidations) =>
+      isLagging &&
+      purgeTargets.some((purgeTarget) => purgeTarget.isLagging && purgeTarget.onFailure === 'refuse') &&
+      tags.reached(invalidations).size > 0,
+    purge: async (invalidations) => {
+      const reached = tags.reached(invalidations)
       if (reached.size === 0) return 'done'
       const purged = purgeAll(reached)
-      return receivers.every((receiver) => receiver.isBehind && receiver.onFailure === 'lag')
+      return purgeTargets.every((purgeTarget) => purgeTarget.isLagging && purgeTarget.onFailure === 'lag')
         ? 'done'
         : purged
     },
-    again: (notes) => remember(tags.reached(notes)),
-    statuses: () => receivers.flatMap((receiver) => receiver.statuses()),
+    again: (invalidations) => remember(tags.reached(invalidations)),
+    statuses: () => purgeTargets.flatMap((purgeTarget) => purgeTarget.statuses()),
     close: async () => {
       clearInterval(timer)
-      await Promise.all(receivers.map((receiver) => receiver.close()))
+      await Promise.all(purgeTargets.map((purgeTarget) => purgeTarget.close()))
     },
   }
 }

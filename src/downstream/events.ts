@@ -1,4 +1,4 @@
-/** `receiver`: its type, with a number where a service has several of one type. */
+/** `purgeTarget`: its type, with a number where a service has several of one type. */
 export type DownstreamEvent = { readonly service: string; readonly receiver: string } & (
   | { readonly kind: 'purge-sent'; readonly outcome: 'confirmed' | 'failed' }
   /** A write or another change has waited for the receiver: until it confirmed, or in vain. `behind`: it was not waited for. */
@@ -15,7 +15,7 @@ export type DownstreamEvent = { readonly service: string; readonly receiver: str
  * The state of a receiver, or of one of its instances, which `address` names. `reason`: why it is behind. `lagSeconds`: since when
  * something is unconfirmed or the receiver away; 0 when neither is.
  */
-export type ReceiverStatus = {
+export type PurgeTargetStatus = {
   readonly service: string
   readonly receiver: string
   readonly address: string | undefined

@@ -1,13 +1,13 @@
 import { createHmac, hash } from 'node:crypto'
 import { partsOfKey } from '../cache/cache-read.ts'
-import type { Note } from '../cache/invalidation.ts'
-import { remembered } from '../http/memo.ts'
+import type { Invalidation } from '../cache/invalidation.ts'
+import { memoize } from '../http/memo.ts'
 
 /** 48 bits. Of one case, since Cloudflare compares tags without regard to it. */
 const digits = 12
 
 /** 1.7 KB with separators: the whole head of a response must fit into 4 KB for nginx. Next.js takes no more than 128 tags. */
-const mostTags = 128
+const maxTags = 128
 
 /** The service of a tag: in front of a slash, or in a key of a target (cache/cache-read.ts). */
 const serviceOf = (tag: string): string =>
@@ -22,22 +22,19 @@ export const createOutwardTags = (service: string, key: string, tagOfAll: string
   const fixed = (name: string): string => hash('sha256', `trellis ${name} ${service}`, 'hex').slice(0, digits)
   const everything = fixed('everything')
   const many = fixed('many')
-  const keyed = remembered(
-    (tag) => createHmac('sha256', key).update(tag).digest('hex').slice(0, digits),
-    4096,
-  )
+  const keyed = memoize((tag) => createHmac('sha256', key).update(tag).digest('hex').slice(0, digits), 4096)
   const outward = (tag: string): string => (tag === tagOfAll ? everything : keyed(tag))
 
-  /** What one note reaches of this service. */
-  const reachedBy = (note: Note): string | undefined => {
-    switch (note.kind) {
+  /** What one invalidation reaches of this service. */
+  const reachedBy = (invalidation: Invalidation): string | undefined => {
+    switch (invalidation.kind) {
       case 'all':
         return everything
       case 'prefix':
-        return note.service === service ? everything : undefined
+        return invalidation.service === service ? everything : undefined
       case 'tag':
       case 'hold':
-        return serviceOf(note.tag) === service ? outward(note.tag) : undefined
+        return serviceOf(invalidation.tag) === service ? outward(invalidation.tag) : undefined
       case 'documents':
         // Receivers do not store them.
         return undefined
@@ -52,11 +49,11 @@ export const createOutwardTags = (service: string, key: string, tagOfAll: string
     /** Of a response: a coarser one in place of too many. */
     of: (tags: readonly string[]): readonly string[] => {
       const all = new Set([everything, ...tags.map(outward)])
-      return all.size > mostTags ? [everything, many] : [...all]
+      return all.size > maxTags ? [everything, many] : [...all]
     },
     /** Of invalidations; empty where they do not reach the service. */
-    reached: (notes: readonly Note[]): ReadonlySet<string> => {
-      const all = new Set(notes.flatMap((note) => reachedBy(note) ?? []))
+    reached: (invalidations: readonly Invalidation[]): ReadonlySet<string> => {
+      const all = new Set(invalidations.flatMap((invalidation) => reachedBy(invalidation) ?? []))
       if (all.has(everything)) return new Set([everything])
       return all.size === 0 ? all : all.add(many)
     },

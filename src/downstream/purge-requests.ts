@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { ReceiverConfig } from '../config/config.ts'
+import type { PurgeTargetConfig } from '../config/config.ts'
 import { isJsonObject, parsedJson } from '../http/json-text.ts'
 
 export type CachePurge = {
@@ -47,7 +47,7 @@ const createSequence = (now: () => number) => {
  * https://developers.cloudflare.com/api/resources/cache/methods/purge/ (100 tags in a request). `everything`: see outward-tags.ts.
  */
 export const createDialect = (
-  { type, url, secret, service, zone }: ReceiverConfig,
+  { type, url, secret, service, zone }: PurgeTargetConfig,
   everything: string,
   now: () => number,
 ): PurgeDialect => {
@@ -87,8 +87,8 @@ export const createDialect = (
             authorization: `Bearer ${secret.reveal()}`,
           }),
         confirms: (content) => {
-          const answer = parsedJson(content)
-          return isJsonObject(answer) && answer['success'] === true
+          const response = parsedJson(content)
+          return isJsonObject(response) && response['success'] === true
         },
       }
     case 'webhook':

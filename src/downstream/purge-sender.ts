@@ -1,6 +1,6 @@
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { buildConnector, Client } from 'undici'
-import type { ReceiverConfig } from '../config/config.ts'
+import type { PurgeTargetConfig } from '../config/config.ts'
 import { guardConnection } from '../upstream/guard-connection.ts'
 import { maxInterimResponses } from '../upstream/messages.ts'
 import type { CachePurge } from './purge-requests.ts'
@@ -48,7 +48,7 @@ const lookupOf =
  * `address`: of one instance, where the name in the URL has several.
  */
 export const createSender = (
-  config: ReceiverConfig,
+  config: PurgeTargetConfig,
   confirms: (content: string) => boolean,
   address: string | undefined,
 ) => {
@@ -73,7 +73,7 @@ export const createSender = (
       let interim = 0
       const {
         statusCode,
-        headers: fields,
+        headers: headerLines,
         body: response,
       } = await client.request({
         // Any token is a method (RFC 9110 §9.1); the types name those of WHATWG.
@@ -93,9 +93,9 @@ export const createSender = (
         if (content.length > maxResponseBytes) throw new Unconfirmed('response-too-long')
       }
       if (statusCode < 200 || statusCode > 299)
-        throw new Unconfirmed(`status-${statusCode}`, retryAfterMs(fields['retry-after']))
+        throw new Unconfirmed(`status-${statusCode}`, retryAfterMs(headerLines['retry-after']))
       if (!confirms(content)) throw new Unconfirmed('not-confirmed')
-      return processIdIn(fields['trellis-receiver'])
+      return processIdIn(headerLines['trellis-receiver'])
     },
     close: (): Promise<void> => client.destroy(),
   }

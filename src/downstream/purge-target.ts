@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
-import type { ReceiverConfig } from '../config/config.ts'
-import type { DownstreamEvent, ReceiverStatus } from './events.ts'
+import type { PurgeTargetConfig } from '../config/config.ts'
+import type { DownstreamEvent, PurgeTargetStatus } from './events.ts'
 import { createDialect, type PurgeDialect } from './purge-requests.ts'
 import { causeOf, createSender, Unconfirmed } from './purge-sender.ts'
 
@@ -21,7 +21,7 @@ class Restarted extends Unconfirmed {
 }
 
 type PurgeTargetOptions = {
-  readonly config: ReceiverConfig
+  readonly config: PurgeTargetConfig
   readonly service: string
   readonly name: string
   /** Of one instance of several behind the name in the URL. */
@@ -71,11 +71,11 @@ export class PurgeTarget {
     this.#heartbeat.unref()
   }
 
-  get onFailure(): ReceiverConfig['onFailure'] {
+  get onFailure(): PurgeTargetConfig['onFailure'] {
     return this.#options.config.onFailure
   }
 
-  get isBehind(): boolean {
+  get isLagging(): boolean {
     return this.#reason !== undefined
   }
 
@@ -83,13 +83,13 @@ export class PurgeTarget {
     return this.#options.address
   }
 
-  status(): ReceiverStatus {
-    const { service, name: receiver, address, clock } = this.#options
+  status(): PurgeTargetStatus {
+    const { service, name: purgeTarget, address, clock } = this.#options
     return {
       service,
-      receiver,
+      receiver: purgeTarget,
       address,
-      behind: this.isBehind,
+      behind: this.isLagging,
       reason: this.#reason,
       lagSeconds: this.#since === undefined ? 0 : (clock.monotonic() - this.#since) / 1000,
     }
@@ -102,23 +102,23 @@ export class PurgeTarget {
 
   /** Sends the tags; resolves when they are confirmed, or nobody waits any longer. */
   async purge(tags: ReadonlySet<string>): Promise<PurgeEnd> {
-    const { service, name: receiver, clock, report } = this.#options
+    const { service, name: purgeTarget, clock, report } = this.#options
     const began = clock.monotonic()
     let outcome: PurgeEnd = 'behind'
-    if (this.isBehind && this.onFailure === 'lag') this.enqueue(tags)
+    if (this.isLagging && this.onFailure === 'lag') this.enqueue(tags)
     else {
       outcome = await this.#confirmed(tags)
-      if (outcome === 'late') this.#setBehind('late')
+      if (outcome === 'late') this.#setLagging('late')
     }
     const waitedSeconds = (clock.monotonic() - began) / 1000
-    report({ kind: 'purge-awaited', service, receiver, outcome, waitedSeconds })
+    report({ kind: 'purge-awaited', service, receiver: purgeTarget, outcome, waitedSeconds })
     return outcome
   }
 
   /** Lets what waits be sent first, unless the receiver is behind. */
   async close(): Promise<void> {
     clearInterval(this.#heartbeat)
-    if (this.isBehind) this.#closing.abort()
+    if (this.isLagging) this.#closing.abort()
     await this.#running
     this.#closing.abort()
     await this.#sender.close()
@@ -159,7 +159,7 @@ export class PurgeTarget {
   }
 
   async #sendOnce(): Promise<void> {
-    const { service, name: receiver, clock, report } = this.#options
+    const { service, name: purgeTarget, clock, report } = this.#options
     const began = clock.monotonic()
     const [tags, listeners] = [this.#waiting, this.#listeners]
     this.#waiting = new Set()
@@ -174,9 +174,9 @@ export class PurgeTarget {
     }
     this.#failures = 0
     this.#since = this.#waiting.size === 0 ? undefined : began
-    if (tags.size > 0) report({ kind: 'purge-sent', service, receiver, outcome: 'confirmed' })
+    if (tags.size > 0) report({ kind: 'purge-sent', service, receiver: purgeTarget, outcome: 'confirmed' })
     // What failed before went with it.
-    this.#setBehind(undefined)
+    this.#setLagging(undefined)
     for (const listener of listeners) listener.confirmed()
   }
 
@@ -189,19 +189,19 @@ export class PurgeTarget {
     }
   }
 
-  #recognize(process: string | undefined, told: readonly string[]): void {
+  #recognize(process: string | undefined, informed: readonly string[]): void {
     const isAnother = this.#process !== undefined && this.#process !== process
     this.#process = process
-    if (isAnother && !told.includes(this.#options.everything)) throw new Restarted()
+    if (isAnother && !informed.includes(this.#options.everything)) throw new Restarted()
   }
 
   async #failed(error: unknown): Promise<void> {
-    const { service, name: receiver, report, random } = this.#options
-    this.#setBehind(causeOf(error))
+    const { service, name: purgeTarget, report, random } = this.#options
+    this.#setLagging(causeOf(error))
     // It is there: it is told everything at once.
     if (error instanceof Restarted) return
     this.#failures += 1
-    report({ kind: 'purge-sent', service, receiver, outcome: 'failed' })
+    report({ kind: 'purge-sent', service, receiver: purgeTarget, outcome: 'failed' })
     const backoffMs = Math.min(firstPauseMs * 2 ** (this.#failures - 1), this.#dialect.maxPauseMs)
     const minMs = error instanceof Unconfirmed ? error.retryAfterMs : 0
     const pauseMs = Math.max(backoffMs * (0.5 + random() / 2), minMs)
@@ -217,15 +217,15 @@ export class PurgeTarget {
   }
 
   /** Told when it falls behind, when it is found out why after a start, and when it has caught up. */
-  #setBehind(reason: string | undefined): void {
-    const { service, name: receiver, address, report, changed } = this.#options
+  #setLagging(reason: string | undefined): void {
+    const { service, name: purgeTarget, address, report, changed } = this.#options
     const before = this.#reason
     if (before === reason || (before !== undefined && before !== 'start' && reason !== undefined)) return
     this.#reason = reason
     report(
       reason === undefined
-        ? { kind: 'receiver-caught-up', service, receiver, address }
-        : { kind: 'receiver-behind', service, receiver, address, reason },
+        ? { kind: 'receiver-caught-up', service, receiver: purgeTarget, address }
+        : { kind: 'receiver-behind', service, receiver: purgeTarget, address, reason },
     )
     changed()
   }

@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
-import type { ReceiverConfig } from '../config/config.ts'
-import type { ReceiverStatus } from './events.ts'
+import type { PurgeTargetConfig } from '../config/config.ts'
+import type { PurgeTargetStatus } from './events.ts'
 import type { PurgeTarget } from './purge-target.ts'
 
 /** The name of a front end is looked up as often: this bounds how long a new instance goes unseen. */
@@ -9,7 +9,7 @@ const lookupMs = 1_000
 const maxInstances = 64
 
 type PurgeTargetsOptions = {
-  readonly config: ReceiverConfig
+  readonly config: PurgeTargetConfig
   readonly service: string
   readonly name: string
   /** All addresses of a host name. */
@@ -44,7 +44,7 @@ export class PurgeTargets {
     this.#unknown = isOne ? undefined : 'not-resolved'
   }
 
-  get onFailure(): ReceiverConfig['onFailure'] {
+  get onFailure(): PurgeTargetConfig['onFailure'] {
     return this.#options.config.onFailure
   }
 
@@ -52,8 +52,8 @@ export class PurgeTargets {
     return this.#targets
   }
 
-  get isBehind(): boolean {
-    return this.#unknown !== undefined || this.#targets.some((target) => target.isBehind)
+  get isLagging(): boolean {
+    return this.#unknown !== undefined || this.#targets.some((target) => target.isLagging)
   }
 
   start(): void {
@@ -63,13 +63,20 @@ export class PurgeTargets {
     this.#timer.unref()
   }
 
-  statuses(): readonly ReceiverStatus[] {
-    const { service, name: receiver } = this.#options
+  statuses(): readonly PurgeTargetStatus[] {
+    const { service, name: purgeTarget } = this.#options
     const all = this.#targets.map((target) => target.status())
     if (this.#unknown === undefined) return all
     return [
       ...all,
-      { service, receiver, address: undefined, behind: true, reason: this.#unknown, lagSeconds: 0 },
+      {
+        service,
+        receiver: purgeTarget,
+        address: undefined,
+        behind: true,
+        reason: this.#unknown,
+        lagSeconds: 0,
+      },
     ]
   }
 

@@ -1,5 +1,5 @@
 import { type ErrorCode, GatewayError } from '../errors.ts'
-import { type RequestFields, whenKnown } from '../http/message.ts'
+import { type RequestHeaders, whenKnown } from '../http/message.ts'
 
 /** Where a refusal comes from: the address, a token, or an API key. Each has its error and, for 401, its challenge (RFC 9110 §11.6.1). */
 type RefusalFacts = {
@@ -49,7 +49,7 @@ export const accessError = (service: string, reason: AccessRefusal): GatewayErro
       : ''
   return new GatewayError(code, {
     detail,
-    fields: challenge === undefined ? [] : ['WWW-Authenticate', `${challenge} realm="${service}"${invalid}`],
+    headers: challenge === undefined ? [] : ['WWW-Authenticate', `${challenge} realm="${service}"${invalid}`],
     retryAfterSeconds: code === 'token_keys_unavailable' ? keysRetrySeconds : undefined,
   })
 }
@@ -62,8 +62,8 @@ export type Identity = {
   readonly apiKey: string | undefined
   /** Short claims of the token, as text: rate limits count by them. */
   readonly claims: ReadonlyMap<string, string>
-  /** Request fields made of claims, by lower-case name. */
-  readonly fields: ReadonlyMap<string, string>
+  /** Request headers made of claims, by lower-case name. */
+  readonly headers: ReadonlyMap<string, string>
 }
 
 export type Required = 'all' | 'writes' | 'never'
@@ -76,12 +76,12 @@ export type CredentialVerdict =
 export type Access = {
   admits(address: string): boolean
   /** Verifies the credentials that are there. Synchronous for a token that was verified before. */
-  verify(fields: RequestFields): CredentialVerdict | Promise<CredentialVerdict>
+  verify(headers: RequestHeaders): CredentialVerdict | Promise<CredentialVerdict>
   readonly required: { readonly token: Required; readonly apiKey: Required }
-  /** Fields of clients that are never forwarded: the API key, and those that the gateway makes of claims. */
-  readonly withheld: ReadonlySet<string>
-  readonly credentialFields: readonly string[]
-  readonly claimFields: readonly string[]
+  /** Headers of clients that are never forwarded: the API key, and those that the gateway makes of claims. */
+  readonly stripped: ReadonlySet<string>
+  readonly credentialHeaders: readonly string[]
+  readonly claimHeaders: readonly string[]
 }
 
 const appliesTo = (required: Required, isWrite: boolean): boolean =>
@@ -104,10 +104,10 @@ type Admission =
 export const admit = (
   access: Access,
   address: string,
-  fields: RequestFields,
+  headers: RequestHeaders,
 ): Admission | Promise<Admission> => {
   if (!access.admits(address)) return { kind: 'refused', reason: 'address' }
-  return whenKnown(access.verify(fields), (verdict): Admission => {
+  return whenKnown(access.verify(headers), (verdict): Admission => {
     if (verdict.kind === 'refused') return verdict
     const { identity } = verdict
     const reason = lackingCredential(access, identity, false)

@@ -3,7 +3,7 @@ import { cacheKey } from '../cache/cache-read.ts'
 import { keepsContent } from '../cache/decide-caching.ts'
 import { GatewayError } from '../errors.ts'
 import { addressGroup, overheadOfChunk, type Reservation } from '../http/bounds.ts'
-import { contentText, type FieldLines, requestField, whenKnown } from '../http/message.ts'
+import { contentText, type HeaderLines, requestHeader, whenKnown } from '../http/message.ts'
 import { isGet, isGetOrHead } from '../http/methods.ts'
 import type { ContentInspector, ContentPlan } from '../service/contract.ts'
 import {
@@ -25,16 +25,20 @@ import {
   asMatched,
   asReady,
   asRecalled,
-  type Matched,
-  type Ready,
-  type Received,
+  type MatchedContext,
+  type RequestContext,
+  type ValidatedContext,
 } from './exchange.ts'
-import { isRefusedByTargetAlone, refusalAnswer } from './finish.ts'
+import { isRefusedByTargetAlone, refusalResponse } from './finish.ts'
 import type { CountRequest, RateLimitVerdict } from './ports.ts'
 
 type Report = (event: PipelineEvent) => void
 
-const refused = ({ service, record }: Received, reason: AccessRefusal, report: Report): GatewayError => {
+const refused = (
+  { service, record }: RequestContext,
+  reason: AccessRefusal,
+  report: Report,
+): GatewayError => {
   record.reason = reason
   report({ kind: 'access-refused', service: service.name, reason })
   return accessError(service.name, reason)
@@ -44,49 +48,49 @@ const refused = ({ service, record }: Received, reason: AccessRefusal, report: R
  * Checks the client's address and the credentials that it sent, before the request is matched with a route, so that a
  * refusal reveals no routes. Throws 401, 403, or 503 without the keys of the issuer.
  */
-export const authenticate = (exchange: Received, report: Report): void | Promise<void> => {
-  const { service, client, request } = exchange
+export const authenticate = (context: RequestContext, report: Report): void | Promise<void> => {
+  const { service, client, request } = context
   const { access } = service
   if (access === undefined) return
-  return whenKnown(admit(access, client.address, request.fields), (admission) => {
-    if (admission.kind === 'refused') throw refused(exchange, admission.reason, report)
-    asIdentified(exchange, admission.identity)
+  return whenKnown(admit(access, client.address, request.headers), (admission) => {
+    if (admission.kind === 'refused') throw refused(context, admission.reason, report)
+    asIdentified(context, admission.identity)
   })
 }
 
-const isWrite = ({ service: { contract }, method, matching, query, recalled }: Matched): boolean =>
+const isWrite = ({ service: { contract }, method, matching, query, recalled }: MatchedContext): boolean =>
   isAccessWrite(
     contract,
     method,
     matching,
-    recalled?.kind === 'valid' ? recalled.sensitive : contract.sensitivityOf(matching.path, query),
+    recalled?.kind === 'valid' ? recalled.uncacheable : contract.uncacheableReasonOf(matching.path, query),
   )
 
 /** A write has the credentials that the service requires of writes; and where the contract requires a credential, one is there. Throws 401. */
-export const authorize = (exchange: Matched, report: Report): void => {
-  const { service, request, matching, query } = exchange
+export const authorize = (context: MatchedContext, report: Report): void => {
+  const { service, request, matching, query } = context
   if (service.access !== undefined) {
-    const lacking = lackingCredential(service.access, exchange.identity, isWrite(exchange))
-    if (lacking !== undefined) throw refused(exchange, lacking, report)
+    const lacking = lackingCredential(service.access, context.identity, isWrite(context))
+    if (lacking !== undefined) throw refused(context, lacking, report)
   }
   const endpoint = matching.kind === 'found' ? matching.endpoint : undefined
-  const challenge = service.contract.challenge?.(endpoint, request.fields, query)
+  const challenge = service.contract.challenge?.(endpoint, request.headers, query)
   if (challenge !== undefined) {
     throw new GatewayError('credential_missing', {
-      fields: ['WWW-Authenticate', `${challenge} realm="${service.name}"`],
+      headers: ['WWW-Authenticate', `${challenge} realm="${service.name}"`],
     })
   }
 }
 
-const workOf = ({ origin, record }: Ready): ForwardedWork => {
+const workOf = ({ origin, record }: ValidatedContext): ForwardedWork => {
   // Comparisons end first.
   if (origin !== 'client') return 'batch'
   return record.cache === 'bypass' ? 'pass' : 'miss'
 }
 
 /** Throws 503 for a request that needs an upstream while the process is overloaded; hits are never refused. */
-export const shed = (exchange: Ready, overload: ShedOptions | undefined): void => {
-  if (overload?.admits(workOf(exchange)) === false) throw overloaded(overload)
+export const shed = (context: ValidatedContext, overload: ShedOptions | undefined): void => {
+  if (overload?.admits(workOf(context)) === false) throw overloaded(overload)
 }
 
 export type RateLimitOptions = {
@@ -95,7 +99,7 @@ export type RateLimitOptions = {
 }
 
 /** draft-ietf-httpapi-ratelimit-headers-10 §3 and §4: names, quotas and windows; what is left of each, and when all of it is there again. */
-const limitFields = (verdicts: readonly RateLimitVerdict[]): string[] => {
+const limitHeaders = (verdicts: readonly RateLimitVerdict[]): string[] => {
   let policies = ''
   let limits = ''
   for (const { name, policy, remaining, resetSeconds } of verdicts) {
@@ -106,13 +110,13 @@ const limitFields = (verdicts: readonly RateLimitVerdict[]): string[] => {
   return ['RateLimit-Policy', policies, 'RateLimit', limits]
 }
 
-const none: FieldLines = []
+const none: HeaderLines = []
 
-const fieldsFor = (
-  { origin }: Matched,
+const headersFor = (
+  { origin }: MatchedContext,
   verdicts: readonly RateLimitVerdict[],
   report: RateLimitOptions['report'],
-): FieldLines => {
+): HeaderLines => {
   let retryAfterSeconds = 0
   for (const verdict of verdicts) {
     if (verdict.retryAfterSeconds === 0) continue
@@ -122,28 +126,28 @@ const fieldsFor = (
   if (retryAfterSeconds > 0) {
     throw new GatewayError('rate_limited', {
       retryAfterSeconds,
-      fields: limitFields(verdicts),
+      headers: limitHeaders(verdicts),
     })
   }
-  // The fields of an item are part of the response to its batch, which has its own format.
-  return verdicts.length === 0 || origin !== 'client' ? none : limitFields(verdicts)
+  // The headers of an item are part of the response to its batch, which has its own format.
+  return verdicts.length === 0 || origin !== 'client' ? none : limitHeaders(verdicts)
 }
 
-/** Counts a request by its route, hits and items of a batch too. Gives the fields of its response; throws 429. */
+/** Counts a request by its route, hits and items of a batch too. Gives the headers of its response; throws 429. */
 export const countRequest = (
-  exchange: Matched,
+  context: MatchedContext,
   { count, report }: RateLimitOptions,
-): FieldLines | Promise<FieldLines> => {
-  const { service, client, request, matching, method, identity } = exchange
+): HeaderLines | Promise<HeaderLines> => {
+  const { service, client, request, matching, method, identity } = context
   const counted = count({
     service: service.name,
     method,
     path: matching.path,
     address: client.address,
-    credential: requestField(request.fields, 'authorization'),
+    credential: requestHeader(request.headers, 'authorization'),
     identity,
   })
-  return whenKnown(counted, (verdicts) => fieldsFor(exchange, verdicts, report))
+  return whenKnown(counted, (verdicts) => headersFor(context, verdicts, report))
 }
 
 /** Work that needs an upstream: items of a batch, reads that would be stored, and everything else. */
@@ -157,23 +161,23 @@ export type ShedOptions = {
 /** The 503 for a request that is refused because of overload. */
 export const overloaded = (
   { retryAfterSeconds }: Pick<ShedOptions, 'retryAfterSeconds'>,
-  fields: readonly string[] = [],
-): GatewayError => new GatewayError('overloaded', { retryAfterSeconds, fields })
+  headers: readonly string[] = [],
+): GatewayError => new GatewayError('overloaded', { retryAfterSeconds, headers })
 
 const outsideTarget = /[^\x21-\x7e]|#/
 
-/** A GET that was seen before, unless a field or the content gives this one another meaning. */
-const recall = ({ service, request }: Received): RecalledTarget | undefined => {
-  const { method, fields } = request
-  if (!isGetOrHead(method) || fields[methodOverrideHeader] !== undefined) return undefined
+/** A GET that was seen before, unless a header or the content gives this one another meaning. */
+const recall = ({ service, request }: RequestContext): RecalledTarget | undefined => {
+  const { method, headers } = request
+  if (!isGetOrHead(method) || headers[methodOverrideHeader] !== undefined) return undefined
   const recalled = service.memo.recall(request.target)
   return recalled?.kind !== 'refused' || isRefusedByTargetAlone(request) ? recalled : undefined
 }
 
-const routed = ({ service, request, path, query, admitted }: Received): Routing => {
+const routed = ({ service, request, path, query, admitted }: RequestContext): Routing => {
   const { contract } = service
-  const { method, fields } = request
-  const routeRequest = { method, path, query, fields }
+  const { method, headers } = request
+  const routeRequest = { method, path, query, headers }
   if (admitted?.service !== service) return routeOf(contract, routeRequest)
   // Admission has found the row already.
   return routeOf(contract, routeRequest, (meantMethod, at) =>
@@ -182,44 +186,47 @@ const routed = ({ service, request, path, query, admitted }: Received): Routing 
 }
 
 /** Finds the row that the request concerns, and the method that it means; throws 404, 405 or 400. */
-export const match = (exchange: Received): Matched => {
-  const { record, request } = exchange
-  const recalled = recall(exchange)
+export const match = (context: RequestContext): MatchedContext => {
+  const { record, request } = context
+  const recalled = recall(context)
   if (recalled !== undefined) {
     const { matching } = recalled
     record.route = matching.row.template
-    return asMatched(exchange, request.method, matching, recalled)
+    return asMatched(context, request.method, matching, recalled)
   }
   // RFC 3986 §2, RFC 9112 §3.2: nothing but visible ASCII, and no fragment. node:http accepts both, and servers read them in different ways.
   if (outsideTarget.test(request.target))
     throw new GatewayError('malformed_request', { detail: 'The URL has bytes that must be percent-encoded.' })
-  const route = routed(exchange)
+  const route = routed(context)
   if (route.kind === 'refused') {
     if (route.row !== undefined) record.route = route.row.template
     throw route.error
   }
   const { method, matching } = route
   record.route = matching.kind === 'unlisted' ? 'unlisted' : matching.row.template
-  return asMatched(exchange, method, matching, recalled)
+  return asMatched(context, method, matching, recalled)
 }
 
 /** A declared length over the limit is refused before a byte is read; other content is counted while it is read. */
-const refuseTooMuch = ({ request, service }: Matched, plan: ContentPlan): void => {
-  const declared = Number(requestField(request.fields, 'content-length') ?? 0)
-  const most = plan === 'read' ? service.limits.bodyBytes : service.limits.uploadBytes
-  if (declared > most) throw new GatewayError('content_too_large', { detail: `At most ${most} bytes.` })
+const refuseTooMuch = ({ request, service }: MatchedContext, plan: ContentPlan): void => {
+  const declared = Number(requestHeader(request.headers, 'content-length') ?? 0)
+  const max = plan === 'read' ? service.limits.bodyBytes : service.limits.uploadBytes
+  if (declared > max) throw new GatewayError('content_too_large', { detail: `At most ${max} bytes.` })
 }
 
 /** The content: read whole where the row checks it, otherwise the stream. Throws 413 and 415. */
-const contentOf = async (exchange: Matched, reservation: Reservation): Promise<Ready['content']> => {
-  const { matching, request, method, service } = exchange
-  const { content, fields, signal } = request
+const contentOf = async (
+  context: MatchedContext,
+  reservation: Reservation,
+): Promise<ValidatedContext['content']> => {
+  const { matching, request, method, service } = context
+  const { content, headers, signal } = request
   if (content === undefined) return undefined
   const { contract } = service
   const byContract =
-    matching.kind === 'found' ? contract.contentPlan(method, matching.endpoint, fields) : 'stream'
+    matching.kind === 'found' ? contract.contentPlan(method, matching.endpoint, headers) : 'stream'
   const plan = keepsContent(method, contract.policyFor(method, matching.path)) ? 'read' : byContract
-  refuseTooMuch(exchange, plan)
+  refuseTooMuch(context, plan)
   return plan === 'stream' ? content : readContent(content, service.limits.bodyBytes, signal, reservation)
 }
 
@@ -229,7 +236,7 @@ export type ContractRefusal = Pick<RefusedTarget, 'kind' | 'code' | 'response'>
 /** Longer ones repeat long lists of allowed values, and a flood of refused targets could fill the memory. */
 const longestRefusal = 1024
 
-const rememberRefusal = ({ service, request }: Matched, refused: RefusedTarget): void => {
+const rememberRefusal = ({ service, request }: MatchedContext, refused: RefusedTarget): void => {
   const { content } = refused.response
   if (Buffer.isBuffer(content) && content.length <= longestRefusal) {
     const text = contentText(content)
@@ -237,8 +244,8 @@ const rememberRefusal = ({ service, request }: Matched, refused: RefusedTarget):
   }
 }
 
-const remember = (ready: Ready, matching: Found): void => {
-  const { service, target, query, sensitive, policy, request } = ready
+const remember = (ready: ValidatedContext, matching: Found): void => {
+  const { service, target, query, uncacheable, policy, request } = ready
   const publicKey = cacheKey({ service: service.name, target, dialect: '', partition: 'public' })
   const recalled: ValidTarget = {
     kind: 'valid',
@@ -247,7 +254,7 @@ const remember = (ready: Ready, matching: Found): void => {
     query,
     arguments: ready.arguments,
     sendsUndeclared: ready.sendsUndeclared,
-    sensitive,
+    uncacheable,
     variant: undefined,
     policy,
     publicKey,
@@ -258,12 +265,12 @@ const remember = (ready: Ready, matching: Found): void => {
 }
 
 const checked = (
-  exchange: Matched,
+  context: MatchedContext,
   content: Buffer | Readable | undefined,
   report: (event: PipelineEvent) => void,
-): Ready | ContractRefusal | Promise<Ready | ContractRefusal> => {
-  const { service, matching, method, query, request, admitted, client } = exchange
-  const { fields } = request
+): ValidatedContext | ContractRefusal | Promise<ValidatedContext | ContractRefusal> => {
+  const { service, matching, method, query, request, admitted, client } = context
+  const { headers } = request
   const canonical =
     admitted?.matching === matching
       ? admitted.canonical
@@ -273,40 +280,44 @@ const checked = (
           matching,
           {
             query,
-            fields,
-            contentType: requestField(fields, 'content-type'),
+            headers,
+            contentType: requestHeader(headers, 'content-type'),
             content: Buffer.isBuffer(content) ? content : undefined,
             isUnread: content instanceof Readable,
           },
           addressGroup(client.address),
         )
-  return whenKnown(canonical, (known) => readyFrom(exchange, known, content, report))
+  return whenKnown(canonical, (known) => readyFrom(context, known, content, report))
 }
 
 const readyFrom = (
-  exchange: Matched,
+  context: MatchedContext,
   canonical: ReturnType<typeof canonicalOf>,
   content: Buffer | Readable | undefined,
   report: (event: PipelineEvent) => void,
-): Ready | ContractRefusal => {
-  const { service, matching, query, request } = exchange
-  const { fields } = request
+): ValidatedContext | ContractRefusal => {
+  const { service, matching, query, request } = context
+  const { headers } = request
   if (canonical.kind === 'invalid') {
     const { code, match } = canonical
-    const response = refusalAnswer({ service, row: match.row, query, fields }, canonical)
+    const response = refusalResponse({ service, row: match.row, query, headers }, canonical)
     // With several hosts a refusal may contain links to the host that was asked.
-    if (service.address.host === '' && match.endpoint.readsFields !== true && isRefusedByTargetAlone(request))
-      rememberRefusal(exchange, { kind: 'refused', matching: match, code, response })
+    if (
+      service.address.host === '' &&
+      match.endpoint.readsHeaders !== true &&
+      isRefusedByTargetAlone(request)
+    )
+      rememberRefusal(context, { kind: 'refused', matching: match, code, response })
     return { kind: 'refused', code, response }
   }
   if (canonical.undeclared !== undefined) {
     const { handling, names } = canonical.undeclared
     report({ kind: 'undeclared-parameters', service: service.name, handling, count: names.length })
   }
-  const ready = asReady(exchange, canonical, content)
+  const ready = asReady(context, canonical, content)
   // Only what follows from the target alone.
-  const isRemembered = isGet(request.method) && content === undefined && matching.kind === 'found'
-  if (isRemembered && matching.endpoint.readsFields !== true) {
+  const mayBeRecalled = isGet(request.method) && content === undefined && matching.kind === 'found'
+  if (mayBeRecalled && matching.endpoint.readsHeaders !== true) {
     remember(ready, matching)
     if (request.target !== service.mount + ready.target)
       report({ kind: 'target-canonicalised', service: service.name })
@@ -316,32 +327,32 @@ const readyFrom = (
 
 /** Checks arguments and content against the row, and makes the one form of the request that is keyed and sent. */
 export const validate = (
-  exchange: Matched,
+  context: MatchedContext,
   reservation: Reservation,
   report: (event: PipelineEvent) => void,
-): Ready | ContractRefusal | Promise<Ready | ContractRefusal> => {
-  const { recalled, request } = exchange
+): ValidatedContext | ContractRefusal | Promise<ValidatedContext | ContractRefusal> => {
+  const { recalled, request } = context
   if (request.content !== undefined)
-    return contentOf(exchange, reservation).then((content) => checked(exchange, content, report))
-  if (recalled === undefined) return checked(exchange, undefined, report)
-  return recalled.kind === 'valid' ? asReady(exchange, recalled, undefined) : recalled
+    return contentOf(context, reservation).then((content) => checked(context, content, report))
+  if (recalled === undefined) return checked(context, undefined, report)
+  return recalled.kind === 'valid' ? asReady(context, recalled, undefined) : recalled
 }
 
 async function* checkedPieces(
   content: Readable,
-  mostBytes: number,
+  maxBytes: number,
   inspector: ContentInspector | undefined,
 ): AsyncGenerator<Buffer> {
   let bytes = 0
-  let held: Buffer | undefined
+  let quarantined: Buffer | undefined
   for await (const chunk of content as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    if (bytes > mostBytes) throw new GatewayError('content_too_large')
+    if (bytes > maxBytes) throw new GatewayError('content_too_large')
     const refusal = inspector?.read(chunk)
     if (refusal !== undefined) throw new GatewayError('ambiguous_request', { detail: refusal })
-    if (held !== undefined) yield held
-    held = inspector?.ifEnded() === undefined ? undefined : chunk
-    if (held === undefined) yield chunk
+    if (quarantined !== undefined) yield quarantined
+    quarantined = inspector?.ifEnded() === undefined ? undefined : chunk
+    if (quarantined === undefined) yield chunk
   }
   const refusal = inspector?.ifEnded()
   if (refusal !== undefined) throw new GatewayError('ambiguous_request', { detail: refusal })
@@ -353,20 +364,20 @@ async function* checkedPieces(
  */
 export const checkedContent = (
   content: Readable,
-  mostBytes: number,
+  maxBytes: number,
   inspector: ContentInspector | undefined,
 ): Readable =>
-  Readable.from(checkedPieces(content, mostBytes, inspector), { objectMode: false, highWaterMark: 1 })
+  Readable.from(checkedPieces(content, maxBytes, inspector), { objectMode: false, highWaterMark: 1 })
 
 /** Reads a request's content whole, or throws content_too_large as soon as it is known to exceed the bound, `overloaded` when too much is held already. */
 export const readContent = async (
   content: Buffer | Readable,
-  mostBytes: number,
+  maxBytes: number,
   signal: AbortSignal,
   reservation: Reservation,
 ): Promise<Buffer> => {
   if (Buffer.isBuffer(content)) {
-    if (content.length > mostBytes) throw new GatewayError('content_too_large')
+    if (content.length > maxBytes) throw new GatewayError('content_too_large')
     return content
   }
   const chunks: Buffer[] = []
@@ -374,7 +385,7 @@ export const readContent = async (
   try {
     for await (const chunk of content as AsyncIterable<Buffer>) {
       bytes += chunk.length
-      if (bytes > mostBytes) throw new GatewayError('content_too_large')
+      if (bytes > maxBytes) throw new GatewayError('content_too_large')
       if (!reservation.reserve(chunk.length + overheadOfChunk)) {
         throw new GatewayError('overloaded', {
           detail: 'Too many request bodies are in flight.',

@@ -1,20 +1,20 @@
 import type { Readable } from 'node:stream'
 import type { CacheRead } from '../cache/cache-read.ts'
 import type { Config } from '../config/config.ts'
-import type { TraceContext } from '../http/forwardable-fields.ts'
+import type { TraceContext } from '../http/forwardable-headers.ts'
 import type { PublicLinks } from '../http/links.ts'
-import { rememberedFor } from '../http/memo.ts'
+import { memoizeByObject } from '../http/memo.ts'
 import {
-  type FieldChanges,
   type GatewayRequest,
   type GatewayResponse,
+  type HeaderChanges,
   type ResponseHead,
   targetOf,
   withChanges,
 } from '../http/message.ts'
 import type { Effect } from '../http/methods.ts'
-import type { AnyOrigins, LocalAnswers, Translation } from '../service/announced.ts'
-import type { Contract, Witness } from '../service/contract.ts'
+import type { AnyOrigins, LocalDocuments, Translation } from '../service/connection.ts'
+import type { Contract, WriteReceipts } from '../service/contract.ts'
 import type { Canonical, Matching, RecalledTarget, TargetMemo } from '../service/decide.ts'
 import type { Found } from '../service/row.ts'
 import { createServiceTable, type ServiceTable } from '../service/service-table.ts'
@@ -34,7 +34,7 @@ export type ServiceAddress = {
   /** Host and port that clients use, for `X-Forwarded-Host`. */
   readonly publicHost: string
   /** `Host` sent upstream; undefined: the one that the upstream is configured with. */
-  readonly hostField: string | undefined
+  readonly hostHeader: string | undefined
   /** The servers of the upstream's targets: services that have one in common may show the same content. */
   readonly servers: readonly string[]
   /** Path in front of the upstream's targets; '' for none. */
@@ -43,7 +43,7 @@ export type ServiceAddress = {
   readonly roots: readonly string[]
   /** Undefined where names and URLs stay as they are. */
   readonly translation: Translation | undefined
-  /** URLs of the upstream in response fields, as clients reach them; undefined where `translation` does that. */
+  /** URLs of the upstream in response headers, as clients reach them; undefined where `translation` does that. */
   readonly links: PublicLinks | undefined
 }
 
@@ -52,7 +52,7 @@ export type Downstream = {
   /** May they store what is sent now? */
   readonly mayStore: () => boolean
   /** The lines for a response with these tags; undefined: they must not store it. */
-  readonly linesFor: NonNullable<CacheRead['forReceivers']>
+  readonly linesFor: NonNullable<CacheRead['forDownstream']>
 }
 
 /** What handling a request needs of one service; src/gateway makes and closes it. */
@@ -60,7 +60,7 @@ export type Service = {
   readonly name: string
   readonly contract: Contract
   /** Its companion; undefined without a change feed that is read. */
-  readonly witness: Witness | undefined
+  readonly writeReceipts: WriteReceipts | undefined
   /** Public path in front of everything; '' for the root. */
   readonly mount: string
   /** Patterns of the hosts that the service answers; none = every host. */
@@ -81,9 +81,9 @@ export type Service = {
   }
   readonly websockets: boolean
   readonly responses: {
-    /** To the fields of each; undefined where there are none. */
-    readonly changes: FieldChanges | undefined
-    /** Undefined: the upstream's CORS fields pass through. */
+    /** To the headers of each; undefined where there are none. */
+    readonly changes: HeaderChanges | undefined
+    /** Undefined: the upstream's CORS headers pass through. */
     readonly cors: Config['cors'] | undefined
     /** Those that are not stored, and those of one caller, for clients that accept it. */
     readonly compresses: boolean
@@ -98,7 +98,7 @@ export type Service = {
   readonly memo: TargetMemo
   /** What the gateway answers itself. */
   readonly local: {
-    readonly documents: LocalAnswers | undefined
+    readonly documents: LocalDocuments | undefined
     /** Handles each item with `run`. */
     readonly batch: ((request: LocalRequest, run: Run) => Promise<GatewayResponse>) | undefined
   }
@@ -111,13 +111,13 @@ export const serviceAtHost = (service: Service, host: string): Service =>
     : { ...service, address: service.addressAt(host), addressAt: undefined }
 
 /**
- * The services of one configuration. A request holds the generation that it began with; what its write reaches, and whether its
+ * The services of one configuration. A request holds the configuration snapshot that it began with; what its write reaches, and whether its
  * response may be stored, are questions to the newest one.
  */
-export class Generation {
+export class ConfigSnapshot {
   readonly services: readonly Service[]
   readonly table: ServiceTable<Service>
-  #next: Generation | undefined
+  #next: ConfigSnapshot | undefined
   readonly #sharing: (servers: readonly string[]) => readonly Service[]
 
   constructor(services: readonly Service[]) {
@@ -125,7 +125,7 @@ export class Generation {
     this.table = createServiceTable(services, serviceAtHost)
     // Computed once for each upstream: every write needs them. By the upstream and not by the name of its service: a write may have
     // begun under an earlier configuration.
-    this.#sharing = rememberedFor((servers) =>
+    this.#sharing = memoizeByObject((servers) =>
       services.filter(
         ({ address }) =>
           address.servers !== servers && address.servers.some((server) => servers.includes(server)),
@@ -134,7 +134,7 @@ export class Generation {
   }
 
   /** Requests of this one may still be handled. */
-  replaceBy(next: Generation): void {
+  replaceBy(next: ConfigSnapshot): void {
     this.#next = next
   }
 
@@ -143,10 +143,10 @@ export class Generation {
     return this.#newest
   }
 
-  get #newest(): Generation {
-    let generation: Generation = this
-    while (generation.#next !== undefined) generation = generation.#next
-    return generation
+  get #newest(): ConfigSnapshot {
+    let snapshot: ConfigSnapshot = this
+    while (snapshot.#next !== undefined) snapshot = snapshot.#next
+    return snapshot
   }
 
   /** Does the newest one have this service, with the same rules? */
@@ -175,12 +175,12 @@ export class Generation {
   }
 }
 
-export type Run = (exchange: Received) => Promise<GatewayResponse>
+export type Run = (context: RequestContext) => Promise<GatewayResponse>
 
 export type LocalRequest = {
   readonly id: string
   readonly client: Client
-  readonly generation: Generation
+  readonly snapshot: ConfigSnapshot
   readonly service: Service
   readonly request: GatewayRequest
   readonly identity: Identity | undefined
@@ -198,7 +198,7 @@ export type Client = {
   readonly viaTrustedProxy: boolean
 }
 
-/** What happened to an exchange: written on its way, read at its end. */
+/** What happened to a request: written on its way, read at its end. */
 type ExchangeRecord = {
   /** Template of the row, `unlisted` or `unmatched`. */
   route: string
@@ -214,11 +214,11 @@ type ExchangeRecord = {
   reason: string | undefined
   invalidated: Invalidated | undefined
   /** How far a write got; undefined for other requests. */
-  write: Write | undefined
+  life: Write | undefined
   /** What a request that may write was taken for. */
   writeKind: WriteKind | undefined
   /** Caches in front of the gateway may store the response: its lines say for how long. */
-  isForReceivers: boolean
+  isForDownstream: boolean
   /** Its open span, with a listener for attempts; undefined without traces. */
   trace:
     | (TraceContext & {
@@ -228,12 +228,12 @@ type ExchangeRecord = {
     | undefined
 }
 
-export type Received = {
+export type RequestContext = {
   readonly id: string
   /** An item of a batch has no connection to stream to; what is fetched for a comparison is neither counted nor stored. */
   readonly origin: ExchangeOrigin
   readonly client: Client
-  readonly generation: Generation
+  readonly snapshot: ConfigSnapshot
   readonly service: Service
   readonly request: GatewayRequest
   /** Path as received, relative to the mount of the service; begins with `/`. */
@@ -258,19 +258,19 @@ export type Admitted = {
   readonly canonical: Canonical
 }
 
-/** What an exchange of an item has beyond one of a client. */
+/** What a request of an item has beyond one of a client. */
 export type ItemParts = { readonly send: Send; readonly admitted: Admitted | undefined }
 
 /** A new exchange. It has all members of the later stages from the start, so that V8 uses one shape. */
 export const arrived = (
-  parts: Omit<Received, 'record' | 'identity' | keyof ItemParts>,
+  parts: Omit<RequestContext, 'record' | 'identity' | keyof ItemParts>,
   item?: ItemParts,
-): Received => {
-  const exchange: Received & Record<keyof Omit<Ready, keyof Received>, undefined> = {
+): RequestContext => {
+  const context: RequestContext & Record<keyof Omit<ValidatedContext, keyof RequestContext>, undefined> = {
     id: parts.id,
     origin: parts.origin,
     client: parts.client,
-    generation: parts.generation,
+    snapshot: parts.snapshot,
     service: parts.service,
     request: parts.request,
     path: parts.path,
@@ -284,9 +284,9 @@ export const arrived = (
       code: undefined,
       reason: undefined,
       invalidated: undefined,
-      write: undefined,
+      life: undefined,
       writeKind: undefined,
-      isForReceivers: false,
+      isForDownstream: false,
       trace: undefined,
     },
     send: item?.send,
@@ -301,39 +301,39 @@ export const arrived = (
     content: undefined,
     keyedContent: undefined,
     meaning: undefined,
-    sensitive: undefined,
+    uncacheable: undefined,
     variant: undefined,
     policy: undefined,
   }
-  return exchange
+  return context
 }
 
-/** Only `asIdentified`, `asMatched`, `asReady`, `asKeyed` and `asRecalled` write to an exchange. */
+/** Only `asIdentified`, `asMatched`, `asReady`, `asKeyed` and `asRecalled` write to a request. */
 type Growing<Stage> = { -readonly [Name in keyof Stage]: Stage[Name] }
 
-/** Writes to the exchange itself. */
-export const asIdentified = (exchange: Received, identity: Identity | undefined): Received => {
-  const stage = exchange as Growing<Received>
+/** Writes to the request itself. */
+export const asIdentified = (context: RequestContext, identity: Identity | undefined): RequestContext => {
+  const stage = context as Growing<RequestContext>
   stage.identity = identity
   return stage
 }
 
 /** A request of which the method that it means and the row it concerns are known. */
-export type Matched = Received & {
+export type MatchedContext = RequestContext & {
   readonly method: string
   readonly matching: Matching
   /** From an earlier request with the same target, or remembered by now: it is not validated again. */
   readonly recalled: RecalledTarget | undefined
 }
 
-/** Writes to the exchange itself: a later stage is the same object. */
+/** Writes to the request itself: a later stage is the same object. */
 export const asMatched = (
-  exchange: Received,
+  context: RequestContext,
   method: string,
   matching: Matching,
   recalled: RecalledTarget | undefined,
-): Matched => {
-  const stage = exchange as Growing<Matched>
+): MatchedContext => {
+  const stage = context as Growing<MatchedContext>
   stage.method = method
   stage.matching = matching
   stage.recalled = recalled
@@ -341,7 +341,7 @@ export const asMatched = (
 }
 
 /** A request in the one form that is keyed and sent. */
-export type Ready = Matched &
+export type ValidatedContext = MatchedContext &
   Omit<Canonical, 'kind' | 'undeclared'> & {
     /** Read and checked, or an untouched stream. */
     readonly content: Buffer | Readable | undefined
@@ -349,16 +349,16 @@ export type Ready = Matched &
 
 /** As `asMatched`: the same object again. */
 export const asReady = (
-  exchange: Matched,
-  canonical: Pick<Ready, keyof Ready & keyof Canonical>,
-  content: Ready['content'],
-): Ready => {
-  const stage = exchange as Growing<Ready>
+  context: MatchedContext,
+  canonical: Pick<ValidatedContext, keyof ValidatedContext & keyof Canonical>,
+  content: ValidatedContext['content'],
+): ValidatedContext => {
+  const stage = context as Growing<ValidatedContext>
   stage.target = canonical.target
   stage.query = canonical.query
   stage.arguments = canonical.arguments
   stage.sendsUndeclared = canonical.sendsUndeclared
-  stage.sensitive = canonical.sensitive
+  stage.uncacheable = canonical.uncacheable
   stage.variant = canonical.variant
   stage.policy = canonical.policy
   stage.content = content
@@ -368,25 +368,25 @@ export const asReady = (
 }
 
 /** A request that is read through the cache is sent with the content that is in its key. */
-export const asKeyed = (exchange: Ready): Ready => {
-  const stage = exchange as Growing<Ready>
+export const asKeyed = (context: ValidatedContext): ValidatedContext => {
+  const stage = context as Growing<ValidatedContext>
   stage.content = stage.keyedContent ?? stage.content
   return stage
 }
 
-/** Marks the exchange as one whose target is remembered. */
-export const asRecalled = (exchange: Ready, recalled: RecalledTarget): void => {
-  const stage = exchange as Growing<Ready>
+/** Marks the request as one whose target is remembered. */
+export const asRecalled = (context: ValidatedContext, recalled: RecalledTarget): void => {
+  const stage = context as Growing<ValidatedContext>
   stage.recalled = recalled
 }
 
-/** A request as it is forwarded: again, or beside its answer. */
+/** A request as it is forwarded: again, or beside its response. */
 export type Outgoing = {
-  readonly exchange: Ready
+  readonly context: ValidatedContext
   readonly effect: Effect
-  /** Request fields that the cache adds (validators), and those that it withholds from the upstream: what it adds is among them. */
-  readonly extraFields: Readonly<Record<string, string>>
-  readonly withheld: ReadonlySet<string>
+  /** Request headers that the cache adds (validators), and those that it withholds from the upstream: what it adds is among them. */
+  readonly extraHeaders: Readonly<Record<string, string>>
+  readonly stripped: ReadonlySet<string>
   /** `Accept-Encoding` as it is sent. */
   readonly acceptEncoding: string
   /** No client waits for the response, and it takes no client's share of the upstream's slots. */
@@ -404,7 +404,7 @@ export const upstreamTarget = (
 /** The response with the changes that its service makes to all responses; undefined: the service is unknown. */
 export const changedResponse = (response: GatewayResponse, service: Service | undefined): GatewayResponse => {
   const changes = service?.responses.changes
-  return changes === undefined ? response : { ...response, fields: withChanges(response.fields, changes) }
+  return changes === undefined ? response : { ...response, headers: withChanges(response.headers, changes) }
 }
 
 export type SpanName = 'validate' | 'cache' | 'upstream'
@@ -416,8 +416,8 @@ export type OpenSpan = {
   attempted(attempt: AttemptEvent): void
 }
 
-/** Opens a span; undefined where the exchange is not recorded. */
-export type OpenSpans = (exchange: Received, name: SpanName) => OpenSpan | undefined
+/** Opens a span; undefined where the request is not recorded. */
+export type OpenSpans = (context: RequestContext, name: SpanName) => OpenSpan | undefined
 
 const watched = async <Result>(
   span: OpenSpan,
@@ -434,14 +434,14 @@ const watched = async <Result>(
   }
 }
 
-/** Does a part of the way of an exchange within a span of its trace. `head`: the response that the part has made. */
+/** Does a part of the way of a request within a span of its trace. `head`: the response that the part has made. */
 export const inSpan = <Result>(
   open: OpenSpans | undefined,
-  exchange: Received,
+  context: RequestContext,
   name: SpanName,
   run: () => Result | Promise<Result>,
   head: (result: Result) => ResponseHead | undefined,
 ): Result | Promise<Result> => {
-  const span = open?.(exchange, name)
+  const span = open?.(context, name)
   return span === undefined ? run() : watched(span, run, head)
 }

@@ -3,7 +3,7 @@ import { takesUncodedOnly } from '../cache/cache-read.ts'
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import { addCount, addressGroup } from '../http/bounds.ts'
-import { notForReceivers, variesBy, withoutReceiverFields } from '../http/caching-fields.ts'
+import { notForDownstream, variesBy, withoutDownstreamHeaders } from '../http/caching-headers.ts'
 import {
   isConditional,
   parseEntityTagList,
@@ -12,7 +12,7 @@ import {
 } from '../http/conditional/preconditions.ts'
 import {
   acceptedForms,
-  codedFields,
+  codedHeaders,
   compress as compressed,
   createCoder,
   mayBeCoded,
@@ -20,42 +20,42 @@ import {
   type StreamCoding,
   withVaryByCoding,
 } from '../http/content-coding.ts'
-import { mayHaveRights } from '../http/credential-fields.ts'
-import { remembered } from '../http/memo.ts'
+import { mayHaveRights } from '../http/credential-headers.ts'
+import { memoize } from '../http/memo.ts'
 import {
-  type Answer,
-  type FieldLines,
-  fieldValue,
   type GatewayRequest,
   type GatewayResponse,
+  type HeaderLines,
+  headerValue,
   methodName,
-  type RequestFields,
-  requestField,
+  type RequestHeaders,
+  type ResponseOrPromise,
+  requestHeader,
   whenKnown,
   withAdded,
-  withField,
-  withoutFields,
+  withHeader,
+  withoutHeaders,
 } from '../http/message.ts'
 import { isGet, isGetOrHead, isHead } from '../http/methods.ts'
-import type { AnyOrigin } from '../service/announced.ts'
+import type { AnyOrigin } from '../service/connection.ts'
 import type { ErrorShape, Invalid, RefusedRequest } from '../service/contract.ts'
 import { type ErrorPage, errorPagePolicy, plainErrorPage } from '../service/error-page.ts'
 import { methodOverrideHeader } from '../service/method-override.ts'
 import { problemShape } from '../service/problem.ts'
 import type { ExchangeEvent, PipelineEvent } from './events.ts'
-import type { Matched, Ready, Received, Service } from './exchange.ts'
+import type { MatchedContext, RequestContext, Service, ValidatedContext } from './exchange.ts'
 
-/** An answer that the gateway makes itself, complete with its framing. */
-const madeAnswer = (
+/** A response that the gateway makes itself, complete with its framing. */
+const madeResponse = (
   status: number,
   contentType: string,
   text: string,
-  fields: readonly string[],
+  headers: readonly string[],
 ): GatewayResponse => {
   const content = Buffer.from(text)
   return {
     status,
-    fields: ['Content-Type', contentType, 'Content-Length', String(content.length), ...fields],
+    headers: ['Content-Type', contentType, 'Content-Length', String(content.length), ...headers],
     content,
   }
 }
@@ -63,71 +63,71 @@ const madeAnswer = (
 const asGatewayError = (thrown: unknown): GatewayError =>
   thrown instanceof GatewayError ? thrown : new GatewayError('internal', { cause: thrown })
 
-const errorFields = (error: GatewayError): string[] => {
-  const fields = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff', ...error.fields]
-  if (error.retryAfterSeconds !== undefined) fields.push('Retry-After', String(error.retryAfterSeconds))
+const errorHeaders = (error: GatewayError): string[] => {
+  const headers = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff', ...error.headers]
+  if (error.retryAfterSeconds !== undefined) headers.push('Retry-After', String(error.retryAfterSeconds))
   // The rest of the content was not read; the bytes behind it must not be parsed as a request.
   if (error.code === 'content_too_large' || error.code === 'request_timeout') {
-    fields.push('Connection', 'close')
+    headers.push('Connection', 'close')
   }
-  return fields
+  return headers
 }
 
 /** The page of the service where a browser asks for one; undefined: the client gets JSON. */
-const pageFor = (shape: ErrorShape, fields: RequestFields): ErrorPage | undefined => {
-  const accept = shape.page === undefined ? undefined : requestField(fields, 'accept')
+const pageFor = (shape: ErrorShape, headers: RequestHeaders): ErrorPage | undefined => {
+  const accept = shape.page === undefined ? undefined : requestHeader(headers, 'accept')
   return accept !== undefined && prefersHtml(accept) ? shape.page : undefined
 }
 
 const unknownService: ErrorShape = { ...problemShape, page: plainErrorPage }
 
-type AskedFields = {
+type AskedHeaders = {
   /** Of the request; none where there is no request that could be read. */
-  readonly fields: RequestFields
+  readonly headers: RequestHeaders
   readonly id: string
 }
 
 /** Makes a response of an error, in the format of the service; undefined: the service is unknown. */
-export const errorAnswer = (
+export const errorResponse = (
   service: Pick<Service, 'contract' | 'address'> | undefined,
   error: GatewayError,
-  { fields, id }: AskedFields,
+  { headers, id }: AskedHeaders,
 ): GatewayResponse => {
   const shape = service?.contract.errors ?? unknownService
-  const page = pageFor(shape, fields)
+  const page = pageFor(shape, headers)
   const { status } = error.facts
-  const serviceFields = service === undefined ? [] : shape.fields(service.address.publicRoot)
+  const serviceHeaders = service === undefined ? [] : shape.headers(service.address.publicRoot)
   if (page !== undefined)
-    return madeAnswer(status, 'text/html; charset=utf-8', page(error, id), [
+    return madeResponse(status, 'text/html; charset=utf-8', page(error, id), [
       ...['Content-Security-Policy', errorPagePolicy, 'Vary', 'Accept'],
-      ...serviceFields,
-      ...errorFields(error),
+      ...serviceHeaders,
+      ...errorHeaders(error),
     ])
   const body = error.body ?? shape.body(error)
-  const contentType = shape.contentTypeFor?.(fields) ?? shape.contentType
-  return madeAnswer(status, contentType, shape.text(body), [...serviceFields, ...errorFields(error)])
+  const contentType = shape.contentTypeFor?.(headers) ?? shape.contentType
+  return madeResponse(status, contentType, shape.text(body), [...serviceHeaders, ...errorHeaders(error)])
 }
 
 /** The same for a request that does not reach `handle`, which adds the id to all others. */
-export const earlyErrorAnswer = (
+export const earlyErrorResponse = (
   service: Pick<Service, 'contract' | 'address'> | undefined,
   error: GatewayError,
-  request: AskedFields,
-): GatewayResponse => withAdded(errorAnswer(service, error, request), ['X-Request-Id', request.id])
+  request: AskedHeaders,
+): GatewayResponse => withAdded(errorResponse(service, error, request), ['X-Request-Id', request.id])
 
 /**
- * Does its refusal follow from the target alone? Without content, and without fields that validation or the response read, every
+ * Does its refusal follow from the target alone? Without content, and without headers that validation or the response read, every
  * client is refused alike.
  */
-export const isRefusedByTargetAlone = ({ method, fields, content }: GatewayRequest): boolean =>
+export const isRefusedByTargetAlone = ({ method, headers, content }: GatewayRequest): boolean =>
   isGet(method) &&
   content === undefined &&
-  fields['content-type'] === undefined &&
-  fields[methodOverrideHeader] === undefined &&
-  !mayHaveRights(fields)
+  headers['content-type'] === undefined &&
+  headers[methodOverrideHeader] === undefined &&
+  !mayHaveRights(headers)
 
 /** A refusal whose body a validator has already made in the service's shape. */
-export const refusalAnswer = (
+export const refusalResponse = (
   {
     service,
     ...request
@@ -137,77 +137,81 @@ export const refusalAnswer = (
   invalid: Invalid,
 ): GatewayResponse => {
   const { errors } = service.contract
-  const { contentType, fields } = errors.refusal(
+  const { contentType, headers } = errors.refusal(
     { ...request, publicRoot: service.address.publicRoot },
     invalid,
   )
-  return madeAnswer(invalid.status, contentType, errors.text(invalid.body), fields)
+  return madeResponse(invalid.status, contentType, errors.text(invalid.body), headers)
 }
 
 const allowOrigin = 'access-control-allow-origin'
 
-/** One of the fields without the others is another policy: a shop allows its methods to all, but names the origins. */
-const policyFields = [allowOrigin, 'access-control-allow-methods', 'access-control-allow-credentials']
+/** One of the headers without the others is another policy: a shop allows its methods to all, but names the origins. */
+const policyHeaders = [allowOrigin, 'access-control-allow-methods', 'access-control-allow-credentials']
 
 /** As browsers write it; what the upstream would clean before it answers it is left to the upstream. */
 const plain = /^(?:null|https?:\/\/[a-z\d](?:[a-z\d.-]{0,251}[a-z\d])?(?::\d{1,5})?)$/
 
 /** The Origin of a request, when the permission for it can be written without asking. */
-export const plainOrigin = (fields: RequestFields): string | undefined => {
-  const origin = fields['origin']
+export const plainOrigin = (headers: RequestHeaders): string | undefined => {
+  const origin = headers['origin']
   return typeof origin === 'string' && plain.test(origin) ? origin : undefined
 }
 
-/** The lines with the permission for one origin; no field of them is sent twice. */
-const withPermission = (lines: FieldLines, { isRepeated, others }: AnyOrigin, origin: string): FieldLines => {
-  if (policyFields.some((name) => fieldValue(lines, name) !== undefined)) return lines
-  const permitted = [...lines, 'Access-Control-Allow-Origin', isRepeated ? origin : '*']
+/** The lines with the permission for one origin; no header of them is sent twice. */
+const withPermission = (
+  lines: HeaderLines,
+  { isRepeated, others }: AnyOrigin,
+  origin: string,
+): HeaderLines => {
+  if (policyHeaders.some((name) => headerValue(lines, name) !== undefined)) return lines
+  const withCorsHeaders = [...lines, 'Access-Control-Allow-Origin', isRepeated ? origin : '*']
   for (let i = 0; i < others.length; i += 2) {
     const name = others[i] as string
-    if (fieldValue(lines, name) === undefined) permitted.push(name, others[i + 1] as string)
+    if (headerValue(lines, name) === undefined) withCorsHeaders.push(name, others[i + 1] as string)
   }
-  return permitted
+  return withCorsHeaders
 }
 
 /** A response of the upstream to a request without Origin, for one origin. HEAD alone gets no Vary without an Origin. */
-export const permitted = <Response extends GatewayResponse>(
+export const withCorsHeaders = <Response extends GatewayResponse>(
   response: Response,
   policy: AnyOrigin,
   origin: string,
   method: string,
 ): Response => {
-  const varies = variesBy(response.fields, 'origin')
+  const varies = variesBy(response.headers, 'origin')
   if (!varies && !isHead(method)) return response
-  const fields = withPermission(response.fields, policy, origin)
+  const headers = withPermission(response.headers, policy, origin)
   return {
     ...response,
-    fields: varies || fields === response.fields ? fields : [...fields, 'Vary', 'Origin'],
+    headers: varies || headers === response.headers ? headers : [...headers, 'Vary', 'Origin'],
   }
 }
 
 /** A response that the gateway made, with what the upstream would have allowed. */
-export const ownAnswerFor = (
+export const corsForOwnResponse = (
   response: GatewayResponse,
   policy: AnyOrigin | undefined,
   origin: string | undefined,
 ): GatewayResponse => {
-  const vary = fieldValue(response.fields, 'vary')
-  const fields = variesBy(response.fields, 'origin')
-    ? response.fields
-    : withField(response.fields, 'Vary', vary === undefined ? 'Origin' : `Origin, ${vary}`)
+  const vary = headerValue(response.headers, 'vary')
+  const headers = variesBy(response.headers, 'origin')
+    ? response.headers
+    : withHeader(response.headers, 'Vary', vary === undefined ? 'Origin' : `Origin, ${vary}`)
   return {
     ...response,
-    fields: policy === undefined || origin === undefined ? fields : withPermission(fields, policy, origin),
+    headers: policy === undefined || origin === undefined ? headers : withPermission(headers, policy, origin),
   }
 }
 
 export type FinishContext = {
   readonly clock: Clock
-  /** For each exchange once; `report` gets all other events. */
+  /** For each request once; `report` gets all other events. */
   readonly finished: (event: ExchangeEvent) => void
   readonly report: (event: PipelineEvent) => void
-  /** `exchange` for its id, service and route: nothing else of it belongs in a log line. */
-  readonly failed: (error: GatewayError, exchange: Received) => void
+  /** `context` for its id, service and route: nothing else of it belongs in a log line. */
+  readonly failed: (error: GatewayError, context: RequestContext) => void
 }
 
 /**
@@ -215,85 +219,103 @@ export type FinishContext = {
  * without routes that bypassed the cache, is left as it is: the upstream got the preconditions itself. The cache has evaluated them already.
  */
 export const conditional = (
-  { method, request, record, service }: Ready,
+  { method, request, record, service }: ValidatedContext,
   response: GatewayResponse,
   clock: Clock,
 ): GatewayResponse => {
-  if (!isGetOrHead(method) || !isConditional(request.fields)) return response
+  if (!isGetOrHead(method) || !isConditional(request.headers)) return response
   if (!Buffer.isBuffer(response.content)) return response
   if (!service.contract.hasRoutes && record.cache === 'bypass') return response
-  return preconditionResponse({ method, fields: request.fields }, response, clock.now()) ?? response
+  return preconditionResponse({ method, headers: request.headers }, response, clock.now()) ?? response
 }
 
-const refused = ({ id, service, record, origin }: Received, code: string, status: number): PipelineEvent => {
+const refused = (
+  { id, service, record, origin }: RequestContext,
+  code: string,
+  status: number,
+): PipelineEvent => {
   record.code = code
   return { kind: 'request-refused', id, service: service.name, route: record.route, code, status, origin }
 }
 
 export const refusal = (
   { report }: Pick<FinishContext, 'report'>,
-  exchange: Received,
+  context: RequestContext,
   code: string,
   response: GatewayResponse,
 ): GatewayResponse => {
-  report(refused(exchange, code, response.status))
+  report(refused(context, code, response.status))
   return response
 }
 
 /** Turns an error into a response in the service's format, and reports it. */
-export const failure = (context: FinishContext, exchange: Received, thrown: unknown): GatewayResponse => {
+export const failure = (
+  context: FinishContext,
+  requestContext: RequestContext,
+  thrown: unknown,
+): GatewayResponse => {
   const error = asGatewayError(thrown)
-  context.report(refused(exchange, error.code, error.facts.status))
-  context.failed(error, exchange)
-  const { id, origin, request } = exchange
+  context.report(refused(requestContext, error.code, error.facts.status))
+  context.failed(error, requestContext)
+  const { id, origin, request } = requestContext
   // An item of a batch is part of a JSON document.
-  return errorAnswer(exchange.service, error, { id, fields: origin === 'client' ? request.fields : {} })
+  return errorResponse(requestContext.service, error, {
+    id,
+    headers: origin === 'client' ? request.headers : {},
+  })
 }
 
 /** An error, or a response for which neither the cache nor the upstream was asked. */
-const isMadeHere = ({ record }: Received): boolean =>
+const isMadeHere = ({ record }: RequestContext): boolean =>
   record.code !== undefined || (record.cache === 'none' && record.target === undefined)
 
 /** While a process refuses because it or its upstream cannot do more, nothing is asked in addition. */
 const mayAsk = (status: number): boolean => status < 500 && status !== 429
 
 const policyFor = (
-  { service, request, path, matching }: Received & Partial<Matched>,
+  { service, request, path, matching }: RequestContext & Partial<MatchedContext>,
   status: number,
 ): AnyOrigin | undefined | Promise<AnyOrigin | undefined> => {
   const { contract } = service
   const { anyOrigins } = service.responses
-  const finding = matching ?? contract.find(request.method, path)
+  const routeMatch = matching ?? contract.find(request.method, path)
   // Where there is no route, the index speaks for the site.
-  if (!('row' in finding))
-    return finding.kind === 'refused' || contract.unlisted === 'refuse' ? anyOrigins?.site() : undefined
-  return mayAsk(status) ? anyOrigins?.askRoute(finding.row, finding.path) : anyOrigins?.route(finding.row)
+  if (!('row' in routeMatch))
+    return routeMatch.kind === 'refused' || contract.unlisted === 'refuse' ? anyOrigins?.site() : undefined
+  return mayAsk(status)
+    ? anyOrigins?.askRoute(routeMatch.row, routeMatch.path)
+    : anyOrigins?.route(routeMatch.row)
 }
 
 /** Pages of other origins may read a response of the gateway itself where they may read those of the upstream. */
-export const permit = (exchange: Received, response: GatewayResponse): Answer => {
-  if (exchange.service.responses.anyOrigins === undefined || exchange.origin !== 'client') return response
-  if (!isMadeHere(exchange)) return response
-  const origin = plainOrigin(exchange.request.fields)
-  if (origin === undefined) return ownAnswerFor(response, undefined, undefined)
-  return whenKnown(policyFor(exchange, response.status), (policy) => ownAnswerFor(response, policy, origin))
+export const addCorsHeaders = (context: RequestContext, response: GatewayResponse): ResponseOrPromise => {
+  if (context.service.responses.anyOrigins === undefined || context.origin !== 'client') return response
+  if (!isMadeHere(context)) return response
+  const origin = plainOrigin(context.request.headers)
+  if (origin === undefined) return corsForOwnResponse(response, undefined, undefined)
+  return whenKnown(policyFor(context, response.status), (policy) =>
+    corsForOwnResponse(response, policy, origin),
+  )
 }
 
 /** Caches in front of the gateway store nothing of which its lines do not say so; an item of a batch has no such lines. */
-const forReceivers = ({ service, record, origin }: Received, response: GatewayResponse): GatewayResponse => {
+const forDownstream = (
+  { service, record, origin }: RequestContext,
+  response: GatewayResponse,
+): GatewayResponse => {
   if (service.responses.downstream === undefined) return response
-  if (origin === 'batch') return withoutReceiverFields(response)
-  return record.isForReceivers ? response : notForReceivers(response)
+  if (origin === 'batch') return withoutDownstreamHeaders(response)
+  return record.isForDownstream ? response : notForDownstream(response)
 }
 
-/** Counts the exchange, and adds the request id and Via (RFC 9110 §7.6.3). */
+/** Counts the request, and adds the request id and Via (RFC 9110 §7.6.3). */
 export const finish = (
   { clock, finished }: FinishContext,
-  exchange: Received,
+  context: RequestContext,
   began: number,
   response: GatewayResponse,
 ): GatewayResponse => {
-  const { id, service, request, record, origin } = exchange
+  const { id, service, request, record, origin } = context
   if (origin === 'verify') return response
   finished({
     kind: 'exchange-finished',
@@ -311,7 +333,7 @@ export const finish = (
     trace: record.trace?.sampled === true ? { id: record.trace.traceId, epochMs: clock.now() } : undefined,
     origin,
   })
-  return withAdded(forReceivers(exchange, response), ['Via', '1.1 trellis', 'X-Request-Id', id])
+  return withAdded(forDownstream(context, response), ['Via', '1.1 trellis', 'X-Request-Id', id])
 }
 
 export type CompressOptions = {
@@ -322,7 +344,7 @@ export type CompressOptions = {
 }
 
 /** Responses that are compressed at once; each has a window of up to 256 KiB and some tables. Beyond that they are sent uncompressed. */
-const mostAtOnce = 64
+const maxAtOnce = 64
 
 /** Takes a slot; gives the function that gives it back, to be called once, or undefined when none is free. */
 type TakeSlot = (address: string) => (() => void) | undefined
@@ -340,7 +362,7 @@ const createCompressionSlots = (): TakeSlot => {
   }
   return (address) => {
     const client = addressGroup(address)
-    if ((byClient.get(client) ?? 0) >= mostAtOnce - slotsInUse) return undefined
+    if ((byClient.get(client) ?? 0) >= maxAtOnce - slotsInUse) return undefined
     count(client, 1)
     return () => count(client, -1)
   }
@@ -368,21 +390,21 @@ const codedStream = (content: Readable, coding: StreamCoding, done: () => void):
   return stream
 }
 
-const lengthOf = ({ content, fields }: GatewayResponse): number => {
+const lengthOf = ({ content, headers }: GatewayResponse): number => {
   if (Buffer.isBuffer(content)) return content.length
-  return Number(fieldValue(fields, 'content-length') ?? Number.POSITIVE_INFINITY)
+  return Number(headerValue(headers, 'content-length') ?? Number.POSITIVE_INFINITY)
 }
 
-const lengthField: ReadonlySet<string> = new Set(['content-length'])
+const lengthHeader: ReadonlySet<string> = new Set(['content-length'])
 
 /** A 304 has the tag and the Vary of the form that the client has (RFC 9110 §15.4.5): the upstream has the uncoded one only. */
-const withFieldsOfForm = (
+const withHeadersOfForm = (
   response: GatewayResponse,
-  requestFields: RequestFields,
+  requestHeaders: RequestHeaders,
   codings: readonly StreamCoding[],
 ): GatewayResponse => {
-  const list = requestField(requestFields, 'if-none-match')
-  const tag = fieldValue(response.fields, 'etag')
+  const list = requestHeader(requestHeaders, 'if-none-match')
+  const tag = headerValue(response.headers, 'etag')
   if (list === undefined || tag === undefined) return response
   const listedTags = parseEntityTagList(list)
   if (listedTags === '*' || listedTags.some(({ opaque }) => opaque === tag)) return response
@@ -390,41 +412,41 @@ const withFieldsOfForm = (
     .map((coding) => tagOfCoded(tag, coding))
     .find((formTag) => listedTags.some(({ opaque }) => opaque === formTag))
   if (form === undefined) return response
-  return { ...response, fields: withVaryByCoding(withField(response.fields, 'ETag', form)) }
+  return { ...response, headers: withVaryByCoding(withHeader(response.headers, 'ETag', form)) }
 }
 
-export type CompressResponse = (exchange: Ready, response: GatewayResponse) => Answer
+export type CompressResponse = (context: ValidatedContext, response: GatewayResponse) => ResponseOrPromise
 
 /**
  * Compresses uncompressed responses for clients that accept a coding: responses that are not stored, and streams that are being
  * stored. A hit has its coding already. Before preconditions are evaluated, which then see the entity tag that the client sees.
  */
 export const createCompression = (options: CompressOptions): CompressResponse => {
-  const accepted = remembered((value) => acceptedForms(value, options.codings), 64)
+  const accepted = memoize((value) => acceptedForms(value, options.codings), 64)
   const takeSlot = createCompressionSlots()
 
   const inCoding = (
     response: GatewayResponse,
-    fields: FieldLines,
+    headers: HeaderLines,
     coding: StreamCoding,
     done: () => void,
-  ): Answer => {
+  ): ResponseOrPromise => {
     const { status, content } = response
     if (!Buffer.isBuffer(content)) {
       return {
         status,
-        fields: codedFields(fields, coding),
+        headers: codedHeaders(headers, coding),
         content: codedStream(content as Readable, coding, done),
       }
     }
-    const uncoded = { status, fields, content }
+    const uncoded = { status, headers, content }
     return compressed(content, coding)
       .then((shorter) =>
         shorter === undefined
           ? uncoded
           : {
               status,
-              fields: [...codedFields(fields, coding), 'Content-Length', String(shorter.length)],
+              headers: [...codedHeaders(headers, coding), 'Content-Length', String(shorter.length)],
               content: shorter,
             },
       )
@@ -436,27 +458,30 @@ export const createCompression = (options: CompressOptions): CompressResponse =>
     (response.content !== undefined || isHead(request.method)) &&
     response.status !== 206 &&
     lengthOf(response) >= options.minBytes &&
-    !takesUncodedOnly(request.fields) &&
+    !takesUncodedOnly(request.headers) &&
     mayBeCoded(response)
 
-  const forClient = ({ request, client, record }: Ready, response: GatewayResponse): Answer => {
+  const forClient = (
+    { request, client, record }: ValidatedContext,
+    response: GatewayResponse,
+  ): ResponseOrPromise => {
     if (record.cache === 'hit') return response
-    if (response.status === 304) return withFieldsOfForm(response, request.fields, options.codings)
+    if (response.status === 304) return withHeadersOfForm(response, request.headers, options.codings)
     if (!isCompressible(request, response)) return response
     const { status, content } = response
-    const fields = withVaryByCoding(response.fields)
-    const [coding] = accepted(requestField(request.fields, 'accept-encoding') ?? '').codings
-    if (coding === undefined) return { status, fields, content }
+    const headers = withVaryByCoding(response.headers)
+    const [coding] = accepted(requestHeader(request.headers, 'accept-encoding') ?? '').codings
+    if (coding === undefined) return { status, headers, content }
     // The length must be that of GET (RFC 9110 §8.6), which only compressing would show.
-    if (isHead(request.method)) return { status, fields: withoutFields(fields, lengthField), content }
+    if (isHead(request.method)) return { status, headers: withoutHeaders(headers, lengthHeader), content }
     const done = takeSlot(client.address)
-    return done === undefined ? { status, fields, content } : inCoding(response, fields, coding, done)
+    return done === undefined ? { status, headers, content } : inCoding(response, headers, coding, done)
   }
 
-  return (exchange, response) => {
-    const { service, request } = exchange
-    return request.fields['accept-encoding'] === undefined || !service.responses.compresses
+  return (context, response) => {
+    const { service, request } = context
+    return request.headers['accept-encoding'] === undefined || !service.responses.compresses
       ? response
-      : forClient(exchange, response)
+      : forClient(context, response)
   }
 }

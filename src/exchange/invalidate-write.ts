@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
 import { targetKey } from '../cache/cache-read.ts'
-import type { Note } from '../cache/invalidation.ts'
+import type { Invalidation } from '../cache/invalidation.ts'
 import {
   asTarget,
   namedTargets,
@@ -12,23 +12,23 @@ import {
 } from '../cache/tagger.ts'
 import { overheadOfChunk, type Reservation } from '../http/bounds.ts'
 import { isJsonObject, parsedJson } from '../http/json-text.ts'
-import { rememberedFor } from '../http/memo.ts'
+import { memoizeByObject } from '../http/memo.ts'
 import {
-  fieldValue,
   type GatewayResponse,
+  headerValue,
   type ResponseHead,
-  requestField,
+  requestHeader,
   targetOf,
   targetParts,
-  withField,
+  withHeader,
 } from '../http/message.ts'
 import { hasDestination } from '../http/methods.ts'
-import type { WitnessedStatement } from '../service/contract.ts'
-import { type Generation, type Ready, type Service, upstreamTarget } from './exchange.ts'
+import type { KeyedWriteReceipt } from '../service/contract.ts'
+import { type ConfigSnapshot, type Service, upstreamTarget, type ValidatedContext } from './exchange.ts'
 
 type Invalidator = Parameters<Cache['invalidate']>[1]
 
-/** The list of a key, to be added to: a removed member may leave as many notes as a ledger stores. */
+/** The list of a key, to be added to: a removed member may leave as many invalidations as a ledger stores. */
 const listAt = <Key, Item>(lists: Map<Key, Item[]>, key: Key): Item[] => {
   const list = lists.get(key) ?? []
   lists.set(key, list)
@@ -36,34 +36,35 @@ const listAt = <Key, Item>(lists: Map<Key, Item[]>, key: Key): Item[] => {
 }
 
 /**
- * Applies the notes of a write, here or in another process, to this process's memory; returns the number of stored responses
+ * Applies the invalidations of a write, here or in another process, to this process's memory; returns the number of stored responses
  * concerned. All tags of a write are invalidated in one step, since most writes have dozens.
  */
 export const applyInvalidations = (
-  notes: readonly Note[],
+  invalidations: readonly Invalidation[],
   cache: Pick<Cache, 'invalidate' | 'suspect' | 'purge'>,
-  documentsOutdated: (service: string, collection: string) => void,
+  documentsStale: (service: string, collection: string) => void,
   by: Invalidator,
 ): number => {
   const dropped: string[] = []
-  const held = new Map<number, string[]>()
+  const quarantined = new Map<number, string[]>()
   /** By service and mode: everything that is stored is gone through once for all prefixes. */
-  const under = new Map<string, Extract<Note, { kind: 'prefix' }>[]>()
+  const under = new Map<string, Extract<Invalidation, { kind: 'prefix' }>[]>()
   let entries = 0
-  for (const note of notes) {
-    if (note.kind === 'documents') documentsOutdated(note.service, note.collection)
-    else if (note.kind === 'hold') listAt(held, note.forMs).push(note.tag)
-    else if (note.kind === 'tag' && note.mode === 'hard') dropped.push(note.tag)
-    else if (note.kind === 'prefix') listAt(under, `${note.mode} ${note.service}`).push(note)
-    else entries += cache.purge({ selector: note, mode: note.mode, dryRun: false })
+  for (const invalidation of invalidations) {
+    if (invalidation.kind === 'documents') documentsStale(invalidation.service, invalidation.collection)
+    else if (invalidation.kind === 'hold') listAt(quarantined, invalidation.forMs).push(invalidation.tag)
+    else if (invalidation.kind === 'tag' && invalidation.mode === 'hard') dropped.push(invalidation.tag)
+    else if (invalidation.kind === 'prefix')
+      listAt(under, `${invalidation.mode} ${invalidation.service}`).push(invalidation)
+    else entries += cache.purge({ selector: invalidation, mode: invalidation.mode, dryRun: false })
   }
-  for (const notes of under.values()) {
-    const { mode, service } = notes[0] as (typeof notes)[number]
-    const selector = { kind: 'prefix', service, prefixes: notes.map(({ prefix }) => prefix) } as const
+  for (const invalidations of under.values()) {
+    const { mode, service } = invalidations[0] as (typeof invalidations)[number]
+    const selector = { kind: 'prefix', service, prefixes: invalidations.map(({ prefix }) => prefix) } as const
     entries += cache.purge({ selector, mode, dryRun: false })
   }
   if (dropped.length > 0) entries += cache.invalidate(dropped, by)
-  for (const [forMs, tags] of held) entries += cache.suspect(tags, forMs, by)
+  for (const [forMs, tags] of quarantined) entries += cache.suspect(tags, forMs, by)
   return entries
 }
 
@@ -116,12 +117,12 @@ const chained = (read: readonly Buffer[], rest: AsyncIterator<Buffer>, source: R
     .on('close', () => source.destroy())
 
 /**
- * The response with its content read, as far as `mostBytes` and the budget allow; otherwise it streams, beginning with what was
+ * The response with its content read, as far as `maxBytes` and the budget allow; otherwise it streams, beginning with what was
  * read. Nothing is left reserved afterwards.
  */
 export const completed = async (
   response: GatewayResponse,
-  mostBytes: number,
+  maxBytes: number,
   reservation: Reservation,
 ): Promise<GatewayResponse> => {
   const { content } = response
@@ -135,8 +136,8 @@ export const completed = async (
       const step = await iterator.next()
       if (step.done === true) {
         const whole = Buffer.concat(chunks)
-        const fields = withField(response.fields, 'Content-Length', String(whole.length))
-        return { ...response, fields, content: whole }
+        const headers = withHeader(response.headers, 'Content-Length', String(whole.length))
+        return { ...response, headers, content: whole }
       }
       const chunk = step.value as Buffer
       chunks.push(chunk)
@@ -144,7 +145,7 @@ export const completed = async (
       const cost = chunk.length + overheadOfChunk
       const hasRoom = reservation.reserve(cost)
       if (hasRoom) reservedBytes += cost
-      if (!hasRoom || bytes > mostBytes)
+      if (!hasRoom || bytes > maxBytes)
         return { ...response, content: chained(chunks, iterator, content as Readable) }
     }
   } finally {
@@ -156,8 +157,8 @@ export const completed = async (
 const saysNothing = ({ status }: { readonly status: number }): boolean => status === 502 || status === 504
 
 /** How long nothing is stored that a write of unknown outcome may change: the upstream's total timeout. */
-const quarantineMs = ({ sensitive, service }: Ready): number =>
-  sensitive === 'cron' ? cronMs : service.limits.upstreamMs
+const quarantineMs = ({ uncacheable, service }: ValidatedContext): number =>
+  uncacheable === 'cron' ? cronMs : service.limits.upstreamMs
 
 /** WordPress runs its scheduled tasks after the response: nothing is stored until they are likely to be done. */
 const cronMs = 5_000
@@ -169,58 +170,61 @@ const unsafeRequest = ({
   request,
   target,
   policy,
-}: Ready): UnsafeRequest => ({
+}: ValidatedContext): UnsafeRequest => ({
   target,
   url: `${address.roots[0]}${target}`,
   roots: address.roots,
   publicRoot: address.publicRoot,
   mount,
   destination: hasDestination(method)
-    ? requestField(request.fields, 'destination')?.replace(/^https?:\/\/[^/?#]*/i, '')
+    ? requestHeader(request.headers, 'destination')?.replace(/^https?:\/\/[^/?#]*/i, '')
     : undefined,
   sparedByServerError: policy.profile === 'rfc-shared-cache',
 })
 
-/** The targets of the service in a field of its response, whose URLs are those for clients (http/links.ts). */
-const shownTargets = ({ service, target }: Ready, value: string | undefined): readonly string[] => {
+/** The targets of the service in a header of its response, whose URLs are those for clients (http/links.ts). */
+const shownTargets = (
+  { service, target }: ValidatedContext,
+  value: string | undefined,
+): readonly string[] => {
   const { publicRoot, publicHost } = service.address
   const roots = [publicRoot, `http://${publicHost}${service.mount}`]
   return namedTargets(value, { url: publicRoot + target, roots })
 }
 
 /** Characters for one of a target that clients send: each may be an escape. */
-const mostSpelling = 3
+const maxSpelling = 3
 
 /** A target as it is keyed, however the upstream spells it; undefined for one that is too long to be requested. */
 const spelled = (service: Service, target: string): string | undefined => {
-  if (target.length > mostSpelling * service.limits.urlBytes) return undefined
+  if (target.length > maxSpelling * service.limits.urlBytes) return undefined
   const { path, query } = targetParts(target)
   const matching = service.contract.find('GET', path)
   return matching.kind === 'found' ? targetOf(matching.path, query) : undefined
 }
 
 /** Does Content-Location mark the response as a representation of the request target (RFC 9110 §8.7)? */
-export const showsOwnTarget = (exchange: Ready, head: ResponseHead): boolean => {
-  const { mount, address } = exchange.service
+export const showsOwnTarget = (context: ValidatedContext, head: ResponseHead): boolean => {
+  const { mount, address } = context.service
   const { basePath } = address
   // Of `/api/x` it is unknown then which side it is a path of.
   if (mount.length > basePath.length && mount.startsWith(`${basePath}/`)) return false
-  const named = shownTargets(exchange, fieldValue(head.fields, 'content-location'))
-  return named.some((target) => spelled(exchange.service, target) === exchange.target)
+  const named = shownTargets(context, headerValue(head.headers, 'content-location'))
+  return named.some((target) => spelled(context.service, target) === context.target)
 }
 
 /** The path of the resource that a write has created (RFC 9110 §15.3.2). */
-const createdPath = (exchange: Ready, { status, fields }: ResponseHead): string | undefined => {
-  if (status !== 201 || !exchange.service.contract.invalidatesTargets) return undefined
-  const [named] = shownTargets(exchange, fieldValue(fields, 'location'))
-  return named === undefined ? undefined : spelled(exchange.service, named)?.split('?', 1)[0]
+const createdPath = (context: ValidatedContext, { status, headers }: ResponseHead): string | undefined => {
+  if (status !== 201 || !context.service.contract.invalidatesTargets) return undefined
+  const [named] = shownTargets(context, headerValue(headers, 'location'))
+  return named === undefined ? undefined : spelled(context.service, named)?.split('?', 1)[0]
 }
 
 /** Tags of one resource in the other services of the same upstream. As texts: a URL object would spell the query in another way. */
-const tagsOfOthers = (generation: Generation, service: Service, target: string): readonly string[] => {
+const tagsOfOthers = (snapshot: ConfigSnapshot, service: Service, target: string): readonly string[] => {
   const [path = '', ...query] = target.split('?')
   const upstreamPath = upstreamTarget(service.address, path, query.join('?'))
-  const others = generation.sharing(service).filter(({ contract }) => contract.invalidatesTargets)
+  const others = snapshot.sharing(service).filter(({ contract }) => contract.invalidatesTargets)
   return others.flatMap((other) => {
     const { basePath } = other.address
     const rest = upstreamPath.startsWith(basePath) ? upstreamPath.slice(basePath.length) : undefined
@@ -230,36 +234,37 @@ const tagsOfOthers = (generation: Generation, service: Service, target: string):
 }
 
 /** Tags of all that is stored for the URLs that the write changes, in whichever service they are. */
-const targetTags = (exchange: Ready, written: WriteResponse | undefined): readonly string[] => {
-  const { service, generation, request, target } = exchange
-  const authority = requestField(request.fields, ':authority') ?? requestField(request.fields, 'host') ?? ''
-  const tags = unsafePaths(unsafeRequest(exchange), written).flatMap((path) => {
-    const owner = path === service.mount + target ? service : generation.serviceAt(authority, path)
+const targetTags = (context: ValidatedContext, written: WriteResponse | undefined): readonly string[] => {
+  const { service, snapshot, request, target } = context
+  const authority =
+    requestHeader(request.headers, ':authority') ?? requestHeader(request.headers, 'host') ?? ''
+  const tags = unsafePaths(unsafeRequest(context), written).flatMap((path) => {
+    const owner = path === service.mount + target ? service : snapshot.serviceAt(authority, path)
     const named = owner === undefined ? undefined : spelled(owner, asTarget(path.slice(owner.mount.length)))
     if (owner === undefined || named === undefined) return []
     const isReached = owner.name === service.name && !service.contract.invalidatesTargets
-    return [...(isReached ? [] : [targetKey(owner.name, named)]), ...tagsOfOthers(generation, owner, named)]
+    return [...(isReached ? [] : [targetKey(owner.name, named)]), ...tagsOfOthers(snapshot, owner, named)]
   })
   return [...new Set(tags)]
 }
 
-const documentsNotes = ({ name, local }: Service, collection: string): readonly Note[] =>
+const documentInvalidations = ({ name, local }: Service, collection: string): readonly Invalidation[] =>
   local.documents === undefined ? [] : [{ kind: 'documents', service: name, collection }]
 
 /** On what only callers are shown, each what is his own. */
 const ownTags = (
   { contract: { tagger } }: Service,
-  statement: WitnessedStatement | undefined,
-): readonly string[] => (statement?.kind === 'own' && tagger.callers !== undefined ? [tagger.callers] : [])
+  receipt: KeyedWriteReceipt | undefined,
+): readonly string[] => (receipt?.kind === 'own' && tagger.callers !== undefined ? [tagger.callers] : [])
 
 /** What a write through another service reaches: all that the service holds, or the groups that the response names (RFC 9875 §3). */
 const tagsOfSharing = (
   service: Service,
   written: WriteResponse | undefined,
-  statement: WitnessedStatement | undefined,
+  receipt: KeyedWriteReceipt | undefined,
 ): readonly string[] => {
   const { tagger } = service.contract
-  const isReported = statement !== undefined && isTold(service, statement)
+  const isReported = receipt !== undefined && isCoveredByFeed(service, receipt)
   const isRead = isReported || tagger.everything === undefined
   return [
     ...tagger.writtenTags(
@@ -270,69 +275,69 @@ const tagsOfSharing = (
       undefined,
       isReported,
     ),
-    ...ownTags(service, statement),
+    ...ownTags(service, receipt),
   ]
 }
 
 /** The response as far as it shows what was written; undefined: the outcome is unknown. */
 const writtenBy = (
-  exchange: Ready,
+  context: ValidatedContext,
   response: GatewayResponse | undefined,
-  statement: WitnessedStatement | undefined,
+  receipt: KeyedWriteReceipt | undefined,
 ): WriteResponse | undefined => {
   // A request that was sent before may have been carried out then; 404 is the response to a second DELETE.
-  const isUnsure = response?.isRepeated === true || statement?.kind === 'rows'
+  const isUnsure = response?.isRepeated === true || receipt?.kind === 'rows'
   if (response === undefined || (isUnsure && response.status >= 400)) return undefined
   const content = Buffer.isBuffer(response.content) ? response.content : undefined
-  return { ...response, content, created: createdPath(exchange, response) }
+  return { ...response, content, created: createdPath(context, response) }
 }
 
 /** The tags of the own service, and of targets in all. */
 const ownWriteTags = (
-  exchange: Ready,
+  context: ValidatedContext,
   written: WriteResponse | undefined,
   shown: Shown,
-  statement: WitnessedStatement | undefined,
+  receipt: KeyedWriteReceipt | undefined,
 ): readonly string[] => {
-  const { service, method, matching, query, content, request, policy } = exchange
+  const { service, method, matching, query, content, request, policy } = context
   const match = matching.kind === 'found' ? matching : undefined
   const argumentNames = (): readonly string[] | undefined =>
-    givenNames(query, requestField(request.fields, 'content-type'), content)
-  const isReported = statement !== undefined && isTold(service, statement)
-  const isNothing = statement?.kind === 'nothing' && policy.profile !== 'rfc-shared-cache'
+    givenNames(query, requestHeader(request.headers, 'content-type'), content)
+  const isReported = receipt !== undefined && isCoveredByFeed(service, receipt)
+  const isNothing = receipt?.kind === 'nothing' && policy.profile !== 'rfc-shared-cache'
   return [
     ...service.contract.tagger.writtenTags(match, argumentNames, method, written, shown, isReported),
-    ...ownTags(service, statement),
-    ...(isNothing ? [] : targetTags(exchange, written)),
+    ...ownTags(service, receipt),
+    ...(isNothing ? [] : targetTags(context, written)),
   ]
 }
 
 /** What a write may have changed; without a response its outcome is unknown. */
-export const writeNotes = (
-  exchange: Ready,
+export const writeInvalidations = (
+  context: ValidatedContext,
   response: GatewayResponse | undefined,
   /** Contents that show the state right before the write. */
   shown: Shown = () => [],
-  statement?: WitnessedStatement,
-): readonly Note[] => {
-  const { service, generation, matching, sensitive } = exchange
-  const written = writtenBy(exchange, response, statement)
-  const tags = ownWriteTags(exchange, written, shown, statement)
-  const forMs = quarantineMs(exchange)
-  const isUnknown = sensitive === 'cron' || written === undefined || saysNothing(written)
-  const isOver = statement !== undefined || !isUnknown
-  const note = (tag: string): Note =>
+  receipt?: KeyedWriteReceipt,
+): readonly Invalidation[] => {
+  const { service, snapshot, matching, uncacheable } = context
+  const written = writtenBy(context, response, receipt)
+  const tags = ownWriteTags(context, written, shown, receipt)
+  const forMs = quarantineMs(context)
+  const isUnknown = uncacheable === 'cron' || written === undefined || saysNothing(written)
+  const isOver = receipt !== undefined || !isUnknown
+  const invalidation = (tag: string): Invalidation =>
     isOver ? { kind: 'tag', tag, mode: 'hard' } : { kind: 'hold', tag, forMs }
-  const documents = (of: Service, collection: string): readonly Note[] =>
-    statement === undefined || statement.kind === 'rows' ? documentsNotes(of, collection) : []
+  const documents = (of: Service, collection: string): readonly Invalidation[] =>
+    receipt === undefined || receipt.kind === 'rows' ? documentInvalidations(of, collection) : []
   const isRefused =
     tags.length === 0 && written !== undefined && written.status >= 400 && written.status < 500
-  const others = isRefused ? [] : generation.sharing(service)
+  const others = isRefused ? [] : snapshot.sharing(service)
   return [
-    ...tags.map(note),
+    ...tags.map(invalidation),
     ...documents(service, matching.kind === 'found' ? matching.row.collection : ''),
     ...others.flatMap((other) => [
-      ...tagsOfSharing(other, written, statement).map(note),
+      ...tagsOfSharing(other, written, receipt).map(invalidation),
       ...documents(other, ''),
     ]),
   ]
@@ -341,15 +346,15 @@ export const writeNotes = (
 /** Invalidates what a write may have changed. To be called before the response leaves the gateway. */
 export const invalidateWrite = (
   cache: Cache,
-  { service, generation, record }: Ready,
-  notes: readonly Note[],
+  { service, snapshot, record }: ValidatedContext,
+  invalidations: readonly Invalidation[],
 ): void => {
-  const documentsOutdated = (name: string, collection: string): void =>
-    [service, ...generation.sharing(service)]
+  const documentsStale = (name: string, collection: string): void =>
+    [service, ...snapshot.sharing(service)]
       .find((candidate) => candidate.name === name)
       ?.local.documents?.written(collection)
-  const entries = applyInvalidations(notes, cache, documentsOutdated, 'write')
-  const tags = notes.flatMap((note) => ('tag' in note ? [note.tag] : []))
+  const entries = applyInvalidations(invalidations, cache, documentsStale, 'write')
+  const tags = invalidations.flatMap((invalidation) => ('tag' in invalidation ? [invalidation.tag] : []))
   record.invalidated = { tags, entries: entries + (record.invalidated?.entries ?? 0) }
 }
 
@@ -396,8 +401,8 @@ export const createConcurrentWrites = () => {
 }
 
 /** The cache outlives the configurations under which its services are written to. */
-export const concurrentWritesOf = rememberedFor((_: Cache) => createConcurrentWrites())
+export const concurrentWritesOf = memoizeByObject((_: Cache) => createConcurrentWrites())
 
 /** Do all changes of the request that a service may show have been dropped, or is there none? */
-export const isTold = ({ witness }: Service, statement: WitnessedStatement): boolean =>
-  statement.kind !== 'rows' || (witness?.key === statement.key && witness.hasApplied(statement.rows))
+export const isCoveredByFeed = ({ writeReceipts }: Service, receipt: KeyedWriteReceipt): boolean =>
+  receipt.kind !== 'rows' || (writeReceipts?.key === receipt.key && writeReceipts.hasApplied(receipt.rows))

@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.ts'
 import type { ByteBudget } from '../http/bounds.ts'
-import { discard, type FieldLines, fieldValue, type GatewayResponse } from '../http/message.ts'
-import { arrived, type Ready, type Received, type Run } from './exchange.ts'
+import { discard, type GatewayResponse, type HeaderLines, headerValue } from '../http/message.ts'
+import { arrived, type RequestContext, type Run, type ValidatedContext } from './exchange.ts'
 import { completed } from './invalidate-write.ts'
 
 /** Of all responses together: they are held until the last one is there. */
@@ -19,32 +19,32 @@ const ofTheList: ReadonlySet<string> = new Set([
   'transfer-encoding',
 ])
 
-const itemOf = (list: Ready, content: Buffer, index: number): Received => {
-  const { request, service, generation, client, path, query } = list
-  const fields = Object.fromEntries(Object.entries(request.fields).filter(([name]) => !ofTheList.has(name)))
+const itemOf = (list: ValidatedContext, content: Buffer, index: number): RequestContext => {
+  const { request, service, snapshot, client, path, query } = list
+  const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !ofTheList.has(name)))
   return arrived({
     id: `${list.id}.${index}`,
     origin: 'batch',
     client,
-    generation,
+    snapshot,
     service,
-    request: { method: request.method, target: request.target, fields, content, signal: request.signal },
+    request: { method: request.method, target: request.target, headers, content, signal: request.signal },
     path,
     query,
   })
 }
 
 /** What a browser needs to give the response to its page: the upstream says the same for each request. */
-const sharedFields = (fields: FieldLines): readonly string[] =>
+const sharedHeaders = (headers: HeaderLines): readonly string[] =>
   ['Access-Control-Allow-Origin', 'Access-Control-Allow-Credentials', 'Vary'].flatMap((name) => {
-    const value = fieldValue(fields, name)
+    const value = headerValue(headers, name)
     return value === undefined ? [] : [name, value]
   })
 
 /** Handles each request of a list as one of its own, and gives the list of their contents in the same order. */
-export const answerList = async (
+export const responseList = async (
   budget: ByteBudget,
-  list: Ready,
+  list: ValidatedContext,
   contents: readonly Buffer[],
   run: Run,
 ): Promise<GatewayResponse> => {
@@ -70,10 +70,10 @@ export const answerList = async (
     const { errors } = list.service.contract
     return {
       status: 200,
-      fields: [
+      headers: [
         ...['Content-Type', errors.contentType, 'Content-Length', String(content.length)],
-        ...sharedFields(responses[0]?.fields ?? []),
-        ...errors.batchFields(list.request.fields),
+        ...sharedHeaders(responses[0]?.headers ?? []),
+        ...errors.batchHeaders(list.request.headers),
       ],
       content,
     }

@@ -1,18 +1,18 @@
-import { nonNegativeInteger } from '../http/caching-fields.ts'
-import { type GatewayResponse, requestField } from '../http/message.ts'
+import { nonNegativeInteger } from '../http/caching-headers.ts'
+import { type GatewayResponse, requestHeader } from '../http/message.ts'
 import { isOptions } from '../http/methods.ts'
-import type { Ready } from './exchange.ts'
+import type { ValidatedContext } from './exchange.ts'
 
 /** How often an OPTIONS may still be forwarded (RFC 9110 §7.6.2); undefined where it does not say. TRACE is not forwarded at all. */
-const forwardsLeft = ({ method, request }: Ready): number | undefined =>
-  isOptions(method) ? nonNegativeInteger(requestField(request.fields, 'max-forwards')) : undefined
+const forwardsLeft = ({ method, request }: ValidatedContext): number | undefined =>
+  isOptions(method) ? nonNegativeInteger(requestHeader(request.headers, 'max-forwards')) : undefined
 
 /** The response of the last recipient that the client allows; undefined: the request goes on. */
-export const lastRecipient = (exchange: Ready): GatewayResponse | undefined =>
-  forwardsLeft(exchange) === 0 ? { status: 204, fields: [], content: undefined } : undefined
+export const lastRecipient = (context: ValidatedContext): GatewayResponse | undefined =>
+  forwardsLeft(context) === 0 ? { status: 204, headers: [], content: undefined } : undefined
 
-/** The request field that replaces the client's. */
-export const nextMaxForwards = (exchange: Ready): Readonly<Record<string, string>> => {
-  const left = forwardsLeft(exchange)
+/** The request header that replaces the client's. */
+export const nextMaxForwards = (context: ValidatedContext): Readonly<Record<string, string>> => {
+  const left = forwardsLeft(context)
   return left === undefined ? {} : { 'max-forwards': String(left - 1) }
 }

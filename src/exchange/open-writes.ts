@@ -1,5 +1,5 @@
 import type { Cache } from '../cache/cache.ts'
-import { rememberedFor } from '../http/memo.ts'
+import { memoizeByObject } from '../http/memo.ts'
 
 /** Writes whose response has begun and not ended: what they may change is not stored meanwhile. */
 const createOpenWrites = () => {
@@ -18,4 +18,4 @@ const createOpenWrites = () => {
 }
 
 /** The cache outlives the configurations under which its services are written to. */
-export const openWritesOf = rememberedFor((_: Pick<Cache, 'purgeInTurns'>) => createOpenWrites())
+export const openWritesOf = memoizeByObject((_: Pick<Cache, 'purgeInTurns'>) => createOpenWrites())

@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream'
 import type { Cache } from '../cache/cache.ts'
-import type { Note } from '../cache/invalidation.ts'
+import type { Invalidation } from '../cache/invalidation.ts'
 import type { Clock } from '../clock.ts'
 import type { ByteBudget } from '../http/bounds.ts'
 import type { ResponseHead } from '../http/message.ts'
 import type { Identity } from './access.ts'
 import type { PipelineEvent } from './events.ts'
-import type { Received } from './exchange.ts'
+import type { RequestContext } from './exchange.ts'
 
 export type ForwardingFacts = {
   /** Pseudonym in Via, different for each process, so that a request that comes back is recognised (RFC 9110 §7.6.3). */
@@ -19,7 +19,7 @@ export type CacheContext = {
   readonly partitionOf: (credential: string) => string
   readonly forwarding: ForwardingFacts
   /** Absent where no other process stores responses of the same upstreams (docs/decisions/0007). */
-  readonly announcer?: WriteAnnouncer
+  readonly writeRegistry?: WriteRegistry
   /** Bounds the bytes that are held for requests in flight. */
   readonly budget: ByteBudget
   readonly clock: Clock
@@ -27,14 +27,14 @@ export type CacheContext = {
 }
 
 /** Announces writes to other processes, so that they invalidate what a write changes. */
-type WriteAnnouncer = {
+type WriteRegistry = {
   /** To be awaited before a write is sent; `mayMatter`: something that it changes may be stored somewhere. */
   begin(
-    notes: readonly Note[],
+    invalidations: readonly Invalidation[],
     mayMatter: boolean,
   ): Promise<{ readonly kind: 'begun'; readonly write: string } | { readonly kind: 'refused' }>
   /** To be awaited before a write is answered. */
-  spread(notes: readonly Note[], write?: string): Promise<unknown>
+  broadcast(invalidations: readonly Invalidation[], write?: string): Promise<unknown>
 }
 
 export type RateLimitVerdict = {
@@ -64,32 +64,36 @@ export type CountRequest = (
   request: CountedRequest,
 ) => readonly RateLimitVerdict[] | Promise<readonly RateLimitVerdict[]>
 
-/** How an exchange was answered, with the facts known when the head is sent. */
-export type Answered = {
+/** How a request was answered, with the facts known when the head is sent. */
+export type SentResponse = {
   readonly head: ResponseHead
   readonly content: Buffer | Readable | undefined
   readonly durationMs: number
 }
 
-/** Called at the begin and the end of each exchange, for the access log and for traces. Must not throw. */
+/** Called at the begin and the end of each request, for the access log and for traces. Must not throw. */
 export type ExchangeWatch = {
-  begin(exchange: Received): void
-  end(exchange: Received, answered: Answered): void
+  begin(context: RequestContext): void
+  end(context: RequestContext, responded: SentResponse): void
 }
 
 /** Milliseconds. */
 export type Rate = { readonly windowMs: number; readonly intervalMs: number }
 
 /** `usedMs`: how much of the window the requests of a client have used up, with this one if it was admitted. */
-export type Taken = { readonly admitted: boolean; readonly usedMs: number }
+export type RateLimitResult = { readonly admitted: boolean; readonly usedMs: number }
 
 export type RateLimitStore = {
   /** Takes one request of a key of a limit that admits one in each interval, and at once as many as fit into the window. */
-  take(limit: string, key: string, rate: Rate): Promise<Taken>
+  take(limit: string, key: string, rate: Rate): Promise<RateLimitResult>
 }
 
-/** An answer that is kept to be given again. */
-export type KeptAnswer = { readonly status: number; readonly contentType: string; readonly content: Buffer }
+/** A response that is kept to be given again. */
+export type ReplayedResponse = {
+  readonly status: number
+  readonly contentType: string
+  readonly content: Buffer
+}
 
 export type KeyState =
   /** Unused so far: this request has it now, and must end it with `finish` or `abandon`. */
@@ -97,7 +101,7 @@ export type KeyState =
   | { readonly kind: 'in-flight' }
   /** It was used for a different request. */
   | { readonly kind: 'mismatch' }
-  | { readonly kind: 'finished'; readonly answer: KeptAnswer }
+  | { readonly kind: 'finished'; readonly response: ReplayedResponse }
   /** The request has been carried out, but its answer was too large to keep. */
   | { readonly kind: 'not-kept' }
 
@@ -108,7 +112,7 @@ export type KeyState =
 export type IdempotencyStore = {
   /** Hashes: `key` of the caller and the key, `fingerprint` of the request. */
   begin(key: string, fingerprint: string): Promise<KeyState>
-  finish(key: string, fingerprint: string, answer: KeptAnswer): Promise<void>
+  finish(key: string, fingerprint: string, response: ReplayedResponse): Promise<void>
   /** Nothing was carried out: the key may be used again. */
   abandon(key: string): Promise<void>
 }

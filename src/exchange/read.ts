@@ -1,35 +1,35 @@
 import { hash } from 'node:crypto'
 import { type CacheRead, cacheKey } from '../cache/cache-read.ts'
 import type { CachePolicy } from '../cache/decide-caching.ts'
-import { conditionalFields } from '../http/conditional/preconditions.ts'
-import { withTraces } from '../http/credential-fields.ts'
+import { conditionalHeaders } from '../http/conditional/preconditions.ts'
+import { withTraces } from '../http/credential-headers.ts'
 import {
-  type Answer,
   type GatewayResponse,
-  type RequestFields,
-  requestField,
+  type RequestHeaders,
+  type ResponseOrPromise,
+  requestHeader,
   whenKnown,
 } from '../http/message.ts'
 import { isHead, isKeyedByContent, isPost } from '../http/methods.ts'
-import type { AnyOrigin } from '../service/announced.ts'
+import type { AnyOrigin } from '../service/connection.ts'
 import { requestTags } from '../service/contract.ts'
 import type { Decision } from '../service/decide.ts'
-import type { Outgoing, Ready } from './exchange.ts'
-import { permitted, plainOrigin } from './finish.ts'
-import { codingsToStore, createSentField } from './forward.ts'
+import type { Outgoing, ValidatedContext } from './exchange.ts'
+import { plainOrigin, withCorsHeaders } from './finish.ts'
+import { codingsToStore, createSentHeader } from './forward.ts'
 import type { CacheContext, ForwardingFacts } from './ports.ts'
 
-/** The partition of the cache that an exchange reads from; `name` as in the key. */
+/** The partition of the cache that a request reads from; `name` as in the key. */
 export type ReadPartition = {
   readonly kind: CacheRead['partition']
   readonly name: string
-  /** The key has a field that the contract does not declare. */
+  /** The key has a header that the contract does not declare. */
   readonly hasUndeclared?: boolean
   /** When the credential expires; absent for all others. */
   readonly endsAt?: number
 }
 
-const keyOf = ({ service, target, recalled, client }: Ready, partition: string): string => {
+const keyOf = ({ service, target, recalled, client }: ValidatedContext, partition: string): string => {
   const { name } = service
   const { host, publicRoot } = service.address
   // The upstream is sent the scheme: it may redirect one to the other.
@@ -41,96 +41,100 @@ const keyOf = ({ service, target, recalled, client }: Ready, partition: string):
 
 export const publicPart: ReadPartition = { kind: 'public', name: 'public' }
 
-/** The cache's view of an exchange. A class with lazy members: each hit makes one, and needs few of them. */
+/** The cache's view of a request. A class with lazy members: each hit makes one, and needs few of them. */
 export class ExchangeRead implements CacheRead {
-  readonly #exchange: Ready
-  readonly #withheld: ReadonlySet<string>
+  readonly #context: ValidatedContext
+  readonly #stripped: ReadonlySet<string>
   readonly #facts: ForwardingFacts
   readonly #isForAll: boolean
   readonly #sendsUndeclared: boolean
-  #sentField: ((name: string) => string | undefined) | undefined
+  #sentHeader: ((name: string) => string | undefined) | undefined
   readonly service: string
   readonly key: string
   readonly partition: CacheRead['partition']
   readonly method: 'GET' | 'HEAD'
-  readonly fields: RequestFields
+  readonly headers: RequestHeaders
   readonly policy: CachePolicy
   readonly compresses: boolean
 
   constructor(
-    exchange: Ready,
+    context: ValidatedContext,
     partition: ReadPartition,
-    withheld: ReadonlySet<string>,
+    stripped: ReadonlySet<string>,
     facts: ForwardingFacts,
   ) {
-    this.#exchange = exchange
-    this.#withheld = withheld
+    this.#context = context
+    this.#stripped = stripped
     this.#facts = facts
-    this.service = exchange.service.name
-    this.key = keyOf(exchange, partition.name)
+    this.service = context.service.name
+    this.key = keyOf(context, partition.name)
     this.partition = partition.kind
     this.#isForAll = partition.name === publicPart.name
-    this.#sendsUndeclared = exchange.sendsUndeclared || partition.hasUndeclared === true
-    this.method = isHead(exchange.method) ? 'HEAD' : 'GET'
-    this.fields = exchange.request.fields
+    this.#sendsUndeclared = context.sendsUndeclared || partition.hasUndeclared === true
+    this.method = isHead(context.method) ? 'HEAD' : 'GET'
+    this.headers = context.request.headers
     // No report of a change says that a credential has lost a right.
     this.policy =
       partition.kind === 'public'
-        ? exchange.policy
-        : { ...exchange.policy, whileHeard: undefined, endsAt: partition.endsAt ?? Number.POSITIVE_INFINITY }
-    this.compresses = exchange.service.responses.compresses
+        ? context.policy
+        : { ...context.policy, feedLifetime: undefined, endsAt: partition.endsAt ?? Number.POSITIVE_INFINITY }
+    this.compresses = context.service.responses.compresses
   }
 
   /** Made for the first variant that needs it. */
-  sentField(name: string): string | undefined {
-    this.#sentField ??= createSentField(this.#exchange, withTraces(this.fields, this.#withheld), this.#facts)
-    return this.#sentField(name)
+  sentHeader(name: string): string | undefined {
+    this.#sentHeader ??= createSentHeader(
+      this.#context,
+      withTraces(this.headers, this.#stripped),
+      this.#facts,
+    )
+    return this.#sentHeader(name)
   }
 
   get route(): string {
-    return this.#exchange.record.route
+    return this.#context.record.route
   }
 
   get signal(): AbortSignal {
-    return this.#exchange.request.signal
+    return this.#context.request.signal
   }
 
   get client(): string {
-    return this.#exchange.client.address
+    return this.#context.client.address
   }
 
   get contentId(): string {
-    return this.#exchange.service.responses.contentId()
+    return this.#context.service.responses.contentId()
   }
 
   /** Undefined where the key has something that caches in front of the gateway do not know. */
-  get forReceivers(): CacheRead['forReceivers'] {
-    return this.#isForAll ? this.#exchange.service.responses.downstream?.linesFor : undefined
+  get forDownstream(): CacheRead['forDownstream'] {
+    return this.#isForAll ? this.#context.service.responses.downstream?.linesFor : undefined
   }
 
-  isOutdated(): boolean {
-    const { service, generation, matching } = this.#exchange
-    return !generation.has(service) || (matching.kind === 'found' && !service.contract.hasRow(matching.row))
+  isStale(): boolean {
+    const { service, snapshot, matching } = this.#context
+    return !snapshot.has(service) || (matching.kind === 'found' && !service.contract.hasRow(matching.row))
   }
 
   isReadable(response: GatewayResponse & { readonly content: Buffer }): boolean {
-    const { service, matching } = this.#exchange
+    const { service, matching } = this.#context
     return matching.kind !== 'found' || service.contract.tagger.isReadable(response)
   }
 
   tags(response: GatewayResponse & { readonly content: Buffer }): readonly string[] {
-    const { service, matching } = this.#exchange
+    const { service, matching } = this.#context
     const match = matching.kind === 'found' ? matching : undefined
-    const rowTags = service.contract.tagger.storedTags(match, this.#exchange.arguments, response)
+    const rowTags = service.contract.tagger.storedTags(match, this.#context.arguments, response)
     return requestTags(service.contract.tagger, rowTags, this.partition === 'public', this.#sendsUndeclared)
   }
 }
 
 const besides = (...names: readonly string[]): ReadonlySet<string> =>
-  new Set([...conditionalFields, ...names])
+  new Set([...conditionalHeaders, ...names])
 
 /**
- * Request fields that a read through the cache does not forward: preconditions, cookies that no server reads, and Origin where the
+ * Request headers that a read through the cache does not forward: preconditions, cookies that no server reads, and Origin where the
  * gateway itself allows origins, or where all are allowed.
  */
 const withholding = {
@@ -140,29 +144,33 @@ const withholding = {
 
 type Read = Extract<Decision, { readonly kind: 'read' }>['caching']
 
-/** Fields that say what the content of a request means (RFC 9110 §8.3 to §8.7). */
-const contentFields = ['content-type', 'content-encoding', 'content-language', 'content-location'] as const
+/** Headers that say what the content of a request means (RFC 9110 §8.3 to §8.7). */
+const contentHeaders = ['content-type', 'content-encoding', 'content-language', 'content-location'] as const
 
 /** RFC 10008 §2.7: the content, and what it means. Undefined for GET and HEAD. */
 const contentPart = ({
   method,
   content,
   meaning,
-  request: { fields },
-}: Ready): readonly unknown[] | undefined => {
+  request: { headers },
+}: ValidatedContext): readonly unknown[] | undefined => {
   if (meaning !== undefined) return [meaning.key]
   return isKeyedByContent(method)
     ? [
-        ...contentFields.map((name) => requestField(fields, name) ?? null),
+        ...contentHeaders.map((name) => requestHeader(headers, name) ?? null),
         Buffer.isBuffer(content) ? hash('sha256', content, 'base64url') : null,
       ]
     : undefined
 }
 
-/** The partition of the credential and of the fields and content in the key, or the one that all share. */
-const partitionFor = (context: CacheContext, decision: Read, exchange: Ready): ReadPartition => {
-  const { variant } = exchange
-  const content = contentPart(exchange)
+/** The partition of the credential and of the headers and content in the key, or the one that all share. */
+const partitionFor = (
+  context: CacheContext,
+  decision: Read,
+  requestContext: ValidatedContext,
+): ReadPartition => {
+  const { variant } = requestContext
+  const content = contentPart(requestContext)
   const perCredential = decision.partition === 'credential' ? decision : undefined
   const kind = {
     kind: decision.partition,
@@ -177,21 +185,21 @@ const partitionFor = (context: CacheContext, decision: Read, exchange: Ready): R
 
 /** Of the cookies only the declared ones are sent: the key contains no others. */
 const withDeclaredCookies = (
-  fields: Readonly<Record<string, string>>,
-  { variant }: Ready,
-  withheld: ReadonlySet<string>,
+  headers: Readonly<Record<string, string>>,
+  { variant }: ValidatedContext,
+  stripped: ReadonlySet<string>,
 ): Readonly<Record<string, string>> =>
-  variant?.cookie === undefined || !withheld.has('cookie') ? fields : { ...fields, cookie: variant.cookie }
+  variant?.cookie === undefined || !stripped.has('cookie') ? headers : { ...headers, cookie: variant.cookie }
 
 /** The origin of an anonymous request, if its response is the same for all origins. */
 const sharedOrigin = (
-  { request: { fields }, service, matching }: Ready,
+  { request: { headers }, service, matching }: ValidatedContext,
   { partition }: Read,
 ): { readonly origin: string; readonly policy: AnyOrigin } | undefined => {
   const { anyOrigins } = service.responses
-  if (anyOrigins === undefined || fields['origin'] === undefined) return undefined
-  if (partition !== 'public' || fields['authorization'] !== undefined) return undefined
-  const origin = plainOrigin(fields)
+  if (anyOrigins === undefined || headers['origin'] === undefined) return undefined
+  if (partition !== 'public' || headers['authorization'] !== undefined) return undefined
+  const origin = plainOrigin(headers)
   if (origin === undefined || matching.kind !== 'found') return undefined
   const policy = anyOrigins.askRoute(matching.row, matching.path)
   return policy instanceof Promise || policy?.isRepeated !== true ? undefined : { origin, policy }
@@ -200,44 +208,46 @@ const sharedOrigin = (
 /** Answers a read from the cache, or fetches it and stores the response. */
 export const readThrough = (
   context: CacheContext,
-  exchange: Ready,
+  requestContext: ValidatedContext,
   caching: Read,
-  fetch: (outgoing: Outgoing) => Answer,
-): Answer => {
+  fetch: (outgoing: Outgoing) => ResponseOrPromise,
+): ResponseOrPromise => {
   // Where the gateway answers CORS itself, a stored response must not depend on the Origin of the first request.
-  const withholdsOrigin = exchange.service.responses.cors !== undefined
-  const shared = withholdsOrigin ? undefined : sharedOrigin(exchange, caching)
+  const withholdsOrigin = requestContext.service.responses.cors !== undefined
+  const shared = withholdsOrigin ? undefined : sharedOrigin(requestContext, caching)
   const lists = withholdsOrigin || shared !== undefined ? withholding.withoutOrigin : withholding.asAsked
-  const withheld = caching.withhold.length === 0 ? lists.nothing : lists.cookie
+  const stripped = caching.strip.length === 0 ? lists.nothing : lists.cookie
   const read = new ExchangeRead(
-    exchange,
-    partitionFor(context, caching, exchange),
-    withheld,
+    requestContext,
+    partitionFor(context, caching, requestContext),
+    stripped,
     context.forwarding,
   )
-  const answer = context.cache.answer(read, (extra) =>
+  const reply = context.cache.response(read, (extra) =>
     fetch({
-      exchange,
+      context: requestContext,
       effect: 'read',
       // A precondition of a POST is about what it changes (RFC 9110 §13.2.1): the response is fetched whole.
-      extraFields: isPost(exchange.method) ? {} : withDeclaredCookies(extra.fields, exchange, withheld),
+      extraHeaders: isPost(requestContext.method)
+        ? {}
+        : withDeclaredCookies(extra.headers, requestContext, stripped),
       // Of a miss alone.
-      withheld: withTraces(exchange.request.fields, withheld),
-      acceptEncoding: codingsToStore(exchange, extra.fields),
+      stripped: withTraces(requestContext.request.headers, stripped),
+      acceptEncoding: codingsToStore(requestContext, extra.headers),
       background: extra.background,
       signal: extra.signal,
     }),
   )
-  return whenKnown(answer, (response) => {
-    const { record, method, service } = exchange
+  return whenKnown(reply, (response) => {
+    const { record, method, service } = requestContext
     record.cache = response.outcome
-    const { forReceivers } = response
+    const { forDownstream } = response
     // A hit is current. Of what was awaited, such as a compressed form, something may have been invalidated meanwhile.
-    record.isForReceivers =
-      forReceivers !== undefined &&
+    record.isForDownstream =
+      forDownstream !== undefined &&
       service.responses.downstream?.mayStore() === true &&
-      (!(answer instanceof Promise) || context.cache.holds(forReceivers))
+      (!(reply instanceof Promise) || context.cache.quarantines(forDownstream))
     if (response.ageSeconds !== undefined) record.ageSeconds = response.ageSeconds
-    return shared === undefined ? response : permitted(response, shared.policy, shared.origin, method)
+    return shared === undefined ? response : withCorsHeaders(response, shared.policy, shared.origin, method)
   })
 }

@@ -1,32 +1,41 @@
 import { Readable } from 'node:stream'
 import type { PostResponse } from '../cache/cache.ts'
 import { decideCaching } from '../cache/decide-caching.ts'
-import { type Answer, discard, fieldValue, type GatewayResponse, isEventStream } from '../http/message.ts'
+import {
+  discard,
+  type GatewayResponse,
+  headerValue,
+  isEventStream,
+  type ResponseOrPromise,
+} from '../http/message.ts'
 import { isGetOrHead, isPost } from '../http/methods.ts'
-import type { HarmlessClaim, Question, WitnessedStatement } from '../service/contract.ts'
+import type { HarmlessClaim, KeyedWriteReceipt, ReceiptNonce } from '../service/contract.ts'
 import type { WriteKind } from './events.ts'
-import type { Outgoing, Ready } from './exchange.ts'
+import type { Outgoing, ValidatedContext } from './exchange.ts'
 import { codingsToPass, ownConditions, passedOn, tagConditions, uncoded } from './forward.ts'
-import { completed, isTold, showsOwnTarget } from './invalidate-write.ts'
+import { completed, isCoveredByFeed, showsOwnTarget } from './invalidate-write.ts'
 import type { CacheContext } from './ports.ts'
 import { ExchangeRead, publicPart } from './read.ts'
-import { isShownBy, judgeWrite, questionFor } from './write/harmless-claim.ts'
+import { isShownBy, judgeWrite, nonceFor } from './write/harmless-claim.ts'
 import { WriteInProgress } from './write/write-in-progress.ts'
 
-type SendOutgoing = (outgoing: Outgoing) => Answer
+type SendOutgoing = (outgoing: Outgoing) => ResponseOrPromise
 
 /** RFC 9110 §9.3.3: the response to a POST may serve later reads; only the profile `rfc-shared-cache` uses that. */
-const storableResponse = ({ cache, forwarding }: CacheContext, exchange: Ready): PostResponse | undefined => {
-  const { method, policy, service } = exchange
+const storableResponse = (
+  { cache, forwarding }: CacheContext,
+  context: ValidatedContext,
+): PostResponse | undefined => {
+  const { method, policy, service } = context
   if (!isPost(method) || policy.profile !== 'rfc-shared-cache' || service.contract.hasRoutes) return undefined
-  const { sensitive, identity } = exchange
-  const asGet = { method: 'GET', fields: exchange.request.fields, hasContent: false, sensitive, identity }
+  const { uncacheable, identity } = context
+  const asGet = { method: 'GET', headers: context.request.headers, hasContent: false, uncacheable, identity }
   if (decideCaching(asGet, policy).kind !== 'read') return undefined
-  return cache.postResponse(new ExchangeRead(exchange, publicPart, tagConditions, forwarding))
+  return cache.postResponse(new ExchangeRead(context, publicPart, tagConditions, forwarding))
 }
 
 /** Is the response streamed to the client? Otherwise it is read whole, because its content shows what the write has changed. */
-const streamsResponse = ({ origin, method, service, matching, content }: Ready): boolean => {
+const streamsResponse = ({ origin, method, service, matching, content }: ValidatedContext): boolean => {
   // An item of a batch has no connection.
   if (origin === 'batch' || isGetOrHead(method)) return false
   if (matching.kind === 'unlisted') return true
@@ -37,40 +46,43 @@ const streamsResponse = ({ origin, method, service, matching, content }: Ready):
 /** A content that streams ends with its client, whatever the signal says. */
 const forward = async (
   { budget }: CacheContext,
-  exchange: Ready,
+  context: ValidatedContext,
   send: SendOutgoing,
   isRead: boolean,
-  question: Question | undefined,
+  nonce: ReceiptNonce | undefined,
   signal: AbortSignal,
 ): Promise<GatewayResponse> => {
-  const conditions = ownConditions(exchange.request.fields)
+  const conditions = ownConditions(context.request.headers)
   const response = await send({
-    exchange,
+    context,
     effect: 'write',
-    extraFields: question === undefined ? conditions : { ...conditions, 'trellis-nonce': question.field },
-    withheld: tagConditions,
-    acceptEncoding: isRead ? uncoded : codingsToPass(exchange),
+    extraHeaders: nonce === undefined ? conditions : { ...conditions, 'trellis-nonce': nonce.header },
+    stripped: tagConditions,
+    acceptEncoding: isRead ? uncoded : codingsToPass(context),
     background: false,
     signal,
   })
-  return streamsResponse(exchange) || (exchange.origin !== 'batch' && isEventStream(response))
+  return streamsResponse(context) || (context.origin !== 'batch' && isEventStream(response))
     ? response
-    : completed(response, exchange.service.limits.bodyBytes, budget('write-answer', exchange.client.address))
+    : completed(response, context.service.limits.bodyBytes, budget('write-answer', context.client.address))
 }
 
 /** What the companion states about the write; of one that was sent twice it says too little. */
-const statementIn = (
+const receiptIn = (
   { hints, isRepeated }: GatewayResponse,
-  question: Question | undefined,
-): WitnessedStatement | undefined => {
-  const statement = isRepeated === true ? undefined : question?.read(hints?.statement)
-  return statement === undefined || question === undefined ? undefined : { ...statement, key: question.key }
+  nonce: ReceiptNonce | undefined,
+): KeyedWriteReceipt | undefined => {
+  const receipt = isRepeated === true ? undefined : nonce?.read(hints?.receipt)
+  return receipt === undefined || nonce === undefined ? undefined : { ...receipt, key: nonce.key }
 }
 
-const kindOf = ({ service, generation }: Ready, statement: WitnessedStatement | undefined): WriteKind => {
-  if (statement === undefined) return 'unknown'
-  if (statement.kind !== 'rows') return 'nothing'
-  return [service, ...generation.sharing(service)].some((service) => isTold(service, statement))
+const kindOf = (
+  { service, snapshot }: ValidatedContext,
+  receipt: KeyedWriteReceipt | undefined,
+): WriteKind => {
+  if (receipt === undefined) return 'unknown'
+  if (receipt.kind !== 'rows') return 'nothing'
+  return [service, ...snapshot.sharing(service)].some((service) => isCoveredByFeed(service, receipt))
     ? 'reported'
     : 'unknown'
 }
@@ -79,28 +91,28 @@ const kindOf = ({ service, generation }: Ready, statement: WitnessedStatement | 
  * WordPress runs its tasks behind the response, without a statement. While the log of its changes is read, what they write is in it, as
  * when WordPress starts them past the gateway. A POST to another script that only names them may have done anything.
  */
-const isLeftToLog = (exchange: Ready, { status }: GatewayResponse): boolean => {
-  const { service, method, matching, sensitive } = exchange
+const isLeftToLog = (context: ValidatedContext, { status }: GatewayResponse): boolean => {
+  const { service, method, matching, uncacheable } = context
   const isCron =
-    sensitive === 'cron' &&
-    (isGetOrHead(method) || service.contract.sensitivityOf(matching.path, '') === 'cron')
-  return isCron && status < 500 && questionFor(exchange) !== undefined
+    uncacheable === 'cron' &&
+    (isGetOrHead(method) || service.contract.uncacheableReasonOf(matching.path, '') === 'cron')
+  return isCron && status < 500 && nonceFor(context) !== undefined
 }
 
 /** Of a write without a statement that drops nothing by itself; undefined for all others. The companion knows more than the table. */
 const knownKind = (
-  exchange: Ready,
+  context: ValidatedContext,
   claim: HarmlessClaim | undefined,
   response: GatewayResponse,
-  statement: WitnessedStatement | undefined,
+  receipt: KeyedWriteReceipt | undefined,
 ): WriteKind | undefined => {
-  if (statement !== undefined) return undefined
+  if (receipt !== undefined) return undefined
   if (isShownBy(claim, response)) return 'table'
-  return isLeftToLog(exchange, response) ? 'reported' : undefined
+  return isLeftToLog(context, response) ? 'reported' : undefined
 }
 
-const declaredLength = ({ fields }: GatewayResponse): number | undefined => {
-  const declared = fieldValue(fields, 'content-length')
+const declaredLength = ({ headers }: GatewayResponse): number | undefined => {
+  const declared = headerValue(headers, 'content-length')
   return declared === undefined ? undefined : Number(declared)
 }
 
@@ -110,34 +122,38 @@ const declaredLength = ({ fields }: GatewayResponse): number | undefined => {
  */
 export const forwardWrite = async (
   context: CacheContext,
-  exchange: Ready,
+  requestContext: ValidatedContext,
   send: SendOutgoing,
   claim?: HarmlessClaim,
 ): Promise<GatewayResponse> => {
-  exchange.record.writeKind = 'unknown'
-  const write = new WriteInProgress(context, exchange, claim !== undefined && claim.shownBy === undefined)
-  const storable = storableResponse(context, exchange)
-  const streams = streamsResponse(exchange)
+  requestContext.record.writeKind = 'unknown'
+  const write = new WriteInProgress(
+    context,
+    requestContext,
+    claim !== undefined && claim.shownBy === undefined,
+  )
+  const storable = storableResponse(context, requestContext)
+  const streams = streamsResponse(requestContext)
   const isRead = !streams || storable !== undefined
   let response: GatewayResponse | undefined
   try {
     await write.register()
-    const question = questionFor(exchange)
-    response = await forward(context, exchange, send, isRead, question, write.signal)
-    const mayStore = storable !== undefined && showsOwnTarget(exchange, response)
+    const nonce = nonceFor(requestContext)
+    response = await forward(context, requestContext, send, isRead, nonce, write.signal)
+    const mayStore = storable !== undefined && showsOwnTarget(requestContext, response)
     const isStored = mayStore && storable.isStorable(response)
-    const statement = statementIn(response, question)
-    const known = knownKind(exchange, claim, response, statement)
-    exchange.record.writeKind = known ?? kindOf(exchange, statement)
+    const receipt = receiptIn(response, nonce)
+    const known = knownKind(requestContext, claim, response, receipt)
+    requestContext.record.writeKind = known ?? kindOf(requestContext, receipt)
     const dropped = write.respond(response, {
       isHarmless: known !== undefined,
       isContentRead: !streams,
-      statement,
+      receipt,
     })
     // Before the wait, so that invalidations by other writes during it count.
-    const answer = answerOf(write, response, isStored ? storable : undefined)
+    const reply = responseOf(write, response, isStored ? storable : undefined)
     await dropped
-    return answer
+    return reply
   } catch (error) {
     discard(response?.content)
     await write.breakOff()
@@ -146,7 +162,7 @@ export const forwardWrite = async (
 }
 
 /** The response as the client gets it; its content is stored for later reads where it may be. */
-const answerOf = (
+const responseOf = (
   write: WriteInProgress,
   response: GatewayResponse,
   storable: PostResponse | undefined,
@@ -164,18 +180,18 @@ const answerOf = (
 /** Forwards a write and drops what it may have changed; one of which it is known that it changes nothing drops nothing. */
 export const write = async (
   context: CacheContext,
-  exchange: Ready,
+  requestContext: ValidatedContext,
   send: SendOutgoing,
 ): Promise<GatewayResponse> => {
-  const { service, method, request } = exchange
+  const { service, method, request } = requestContext
   // Of a POST that names another method, the upstream decides which one it has.
   if (service.contract.harmlessWrite === undefined || method !== request.method)
-    return forwardWrite(context, exchange, send)
-  const judged = await judgeWrite(exchange, context.budget)
+    return forwardWrite(context, requestContext, send)
+  const judged = await judgeWrite(requestContext, context.budget)
   const { claim } = judged
-  const isAsked = claim?.by === 'table' && questionFor(exchange) !== undefined
+  const isAsked = claim?.by === 'table' && nonceFor(requestContext) !== undefined
   if (claim === undefined || claim.shownBy !== undefined || isAsked)
-    return forwardWrite(context, judged.exchange, send, claim)
-  exchange.record.writeKind = claim.by
-  return send(passedOn(judged.exchange))
+    return forwardWrite(context, judged.requestContext, send, claim)
+  requestContext.record.writeKind = claim.by
+  return send(passedOn(judged.requestContext))
 }

@@ -5,7 +5,7 @@ import type { SharedStores } from '../cluster/shared-store.ts'
 import {
   type Config,
   changesOf,
-  heardLifetimeMs,
+  feedLifetimeMs,
   type LimitsConfig,
   pollMsOf,
   type ServiceConfig,
@@ -18,12 +18,12 @@ import { createPublicLinks } from '../http/links.ts'
 import { discard } from '../http/message.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { BuiltAccess } from '../server/access.ts'
-import type { Announced } from '../service/announced.ts'
+import type { UpstreamRoutes } from '../service/connection.ts'
 import type { Contract } from '../service/contract.ts'
 import { createTargetMemo } from '../service/decide.ts'
 import { createUpstream, type Upstream } from '../upstream/upstream.ts'
 import type { ReportedLease } from '../wordpress/changes/change-feeds.ts'
-import { createWitness } from '../wordpress/changes/witness.ts'
+import { createWriteReceipts } from '../wordpress/changes/write-receipts.ts'
 import {
   addressOf,
   buildAccess,
@@ -75,10 +75,10 @@ const buildUpstream = async (config: ServiceConfig, parts: ServiceParts): Promis
 }
 
 /** At some 2 kB each, arguments included, at most 16 MB a service. */
-const rememberedTargets = 8192
+const recalledTargets = 8192
 
 /** Parts taken over when a service is built: its upstream, and its access. */
-type TakenOver = {
+type ReusedParts = {
   readonly upstream?: BuiltUpstream
   readonly access?: BuiltAccess | undefined
 }
@@ -87,24 +87,24 @@ type TakenOver = {
 export const buildService = async (
   config: ServiceConfig,
   parts: ServiceParts,
-  previous: TakenOver = {},
+  previous: ReusedParts = {},
 ): Promise<BuiltService> => {
   const limits = limitsOf(config, parts.config.limits)
   const built = previous.upstream ?? (await buildUpstream(config, parts))
   const { upstream, targets } = built
-  const lifetimeMs = heardLifetimeMs(config)
+  const lifetimeMs = feedLifetimeMs(config)
   const feed = parts.feedLease?.(config.name)
   const changes = changesOf(config)
-  const whileHeard = lifetimeMs === undefined || feed === undefined ? undefined : { lifetimeMs, feed }
-  const contract = await contractOf(config, limits, whileHeard)
-  const memo = createTargetMemo(rememberedTargets)
+  const feedLifetime = lifetimeMs === undefined || feed === undefined ? undefined : { lifetimeMs, feed }
+  const contract = await contractOf(config, limits, feedLifetime)
+  const memo = createTargetMemo(recalledTargets)
   const address = addressOf(config, parts.publicUrl)
   const connected = contract.connect?.({
     ...parts,
     targets,
     publicRoot: address.publicUrl + withoutRoot(config.mount),
-    hostField: address.hostField,
-    get: (request, mostBytes) => ownGet(upstream, request, mostBytes),
+    hostHeader: address.hostHeader,
+    get: (request, maxBytes) => ownGet(upstream, request, maxBytes),
     rowsLearned: memo.clear,
     tableChanged: () => parts.tableChanged?.(config.name),
     report: parts.metrics.observe.discovery,
@@ -112,18 +112,18 @@ export const buildService = async (
   const basePath = withoutRoot(config.upstream.basePath)
   const roots = targets.map((origin) => origin + basePath)
   const addressAt = (host?: string): ServiceAddress => {
-    const { publicUrl, publicHost, hostField } = addressOf(config, parts.publicUrl, host)
+    const { publicUrl, publicHost, hostHeader } = addressOf(config, parts.publicUrl, host)
     const publicRoot = publicUrl + withoutRoot(config.mount)
     return {
       host: host ?? '',
       publicRoot,
       publicHost,
-      hostField: host === undefined ? undefined : hostField,
+      hostHeader: host === undefined ? undefined : hostHeader,
       servers: built.servers,
       basePath,
       // An upstream may write its own URLs with the host of X-Forwarded-Host.
       roots: [...roots, `http://${publicHost}${basePath}`, publicRoot],
-      translation: connected?.translationAt(publicRoot, hostField),
+      translation: connected?.translationAt(publicRoot, hostHeader),
       links:
         connected === undefined
           ? createPublicLinks({ targets, publicHost, publicRoot, basePath, mount: withoutRoot(config.mount) })
@@ -135,10 +135,10 @@ export const buildService = async (
   const service: Service = {
     name: config.name,
     contract,
-    witness:
+    writeReceipts:
       feed === undefined || changes === undefined || pollMsOf(config, changes) === 0
         ? undefined
-        : createWitness(changes.token.reveal(), feed, parts.clock),
+        : createWriteReceipts(changes.token.reveal(), feed, parts.clock),
     mount: withoutRoot(config.mount),
     hosts: config.hosts,
     address: addressAt(),
@@ -177,9 +177,9 @@ export const buildService = async (
       }),
     },
   }
-  const announced = connected?.announced
-  announced?.start()
-  return { config, service, contract, announced, upstream: built, access }
+  const upstreamRoutes = connected?.upstreamRoutes
+  upstreamRoutes?.start()
+  return { config, service, contract, upstreamRoutes, upstream: built, access }
 }
 
 /** A service's upstream with the state of its targets, and its embedded server if it has one. */
@@ -196,21 +196,21 @@ export type BuiltService = {
   readonly config: ServiceConfig
   readonly service: Service
   readonly contract: Contract
-  readonly announced: Announced | undefined
+  readonly upstreamRoutes: UpstreamRoutes | undefined
   readonly upstream: BuiltUpstream
   readonly access: BuiltAccess | undefined
 }
 
-/** Sends a GET of the gateway itself, and reads the answer; `content` is undefined where it is larger than `mostBytes`. */
+/** Sends a GET of the gateway itself, and reads the response; `content` is undefined where it is larger than `maxBytes`. */
 export const ownGet = async (
   upstream: Upstream,
   request: Omit<Parameters<Upstream['forward']>[0], 'method' | 'effect' | 'content'>,
-  mostBytes: number,
+  maxBytes: number,
 ) => {
-  const answer = await upstream.forward({ ...request, method: 'GET', effect: 'pass', content: undefined })
-  const { status, fields, content = Buffer.alloc(0) } = await completed(answer, mostBytes, unlimited)
+  const response = await upstream.forward({ ...request, method: 'GET', effect: 'pass', content: undefined })
+  const { status, headers, content = Buffer.alloc(0) } = await completed(response, maxBytes, unlimited)
   discard(content)
-  return { status, fields, content: Buffer.isBuffer(content) ? content : undefined }
+  return { status, headers, content: Buffer.isBuffer(content) ? content : undefined }
 }
 
 /** Closes what the remaining services do not use. */
@@ -219,9 +219,9 @@ export const closeServices = async (
   goingOn: readonly BuiltService[],
 ): Promise<void> => {
   const upstreams = new Set(goingOn.map(({ upstream }) => upstream))
-  const announcing = new Set(goingOn.map(({ announced }) => announced))
-  for (const { upstream, announced } of ended) {
-    if (announced !== undefined && !announcing.has(announced)) await announced.close()
+  const keptRoutes = new Set(goingOn.map(({ upstreamRoutes }) => upstreamRoutes))
+  for (const { upstream, upstreamRoutes } of ended) {
+    if (upstreamRoutes !== undefined && !keptRoutes.has(upstreamRoutes)) await upstreamRoutes.close()
     if (!upstreams.has(upstream)) await upstream.close()
   }
 }
@@ -296,7 +296,7 @@ export const decideAdoption = (from: Configured, to: Configured): Adoption => {
 
 /** What the indexes of sites announce that no row could be made of, for the status page. */
 export const refusedRoutes = (built: readonly BuiltService[]) =>
-  built.flatMap(({ service: { name }, announced }) => {
-    const text = announced?.refused()
+  built.flatMap(({ service: { name }, upstreamRoutes }) => {
+    const text = upstreamRoutes?.refused()
     return text === undefined ? [] : [{ subject: name, text }]
   })

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Cache } from '../cache/cache.ts'
-import type { Note } from '../cache/invalidation.ts'
+import type { Invalidation } from '../cache/invalidation.ts'
 import type { Clock } from '../clock.ts'
 import type { SharedStores } from '../cluster/shared-store.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
@@ -15,21 +15,21 @@ import {
   createChangeFeeds,
   type FeedService,
   feedAdvice,
-  pollFields,
+  pollHeaders,
   sitePath,
 } from '../wordpress/changes/change-feeds.ts'
 import type { ChangeEvent } from '../wordpress/changes/feed-state.ts'
-import { type LogAnswer, type PlainChange, readLogAnswer } from '../wordpress/changes/read-changes.ts'
+import { type ChangeLog, type PlainChange, readChangeLog } from '../wordpress/changes/read-changes.ts'
 import { type FeedMessage, PollError } from '../wordpress/changes/service-feed.ts'
 import { ownGet } from './build-service.ts'
 import type { Downstreams } from './downstreams.ts'
-import { type BuiltGeneration, outdateDocuments } from './generation.ts'
-import { everythingNotes } from './reload.ts'
+import { invalidationsOfAll } from './reload.ts'
+import { type BuiltSnapshot, markDocumentsStale } from './snapshot.ts'
 
-const changeNotes = (service: Service, changes: readonly Change[]): readonly Note[] => {
+const changeInvalidations = (service: Service, changes: readonly Change[]): readonly Invalidation[] => {
   const tags = service.contract.tagger.changedTags(changes)
-  if (tags === undefined) return everythingNotes(service)
-  const dropped = tags.map((tag): Note => ({ kind: 'tag', tag, mode: 'hard' }))
+  if (tags === undefined) return invalidationsOfAll(service)
+  const dropped = tags.map((tag): Invalidation => ({ kind: 'tag', tag, mode: 'hard' }))
   // Title and tagline are in the documents that the gateway makes.
   const isDocumented = service.local.documents !== undefined && changes.some(({ kind }) => kind === 'option')
   return isDocumented
@@ -37,7 +37,7 @@ const changeNotes = (service: Service, changes: readonly Change[]): readonly Not
     : dropped
 }
 
-const mostLogBytes = 1024 * 1024
+const maxLogBytes = 1024 * 1024
 const longestAskMs = 10_000
 
 type FeedLog = Pick<Log, 'info' | 'warn'>
@@ -45,15 +45,15 @@ type FeedLog = Pick<Log, 'info' | 'warn'>
 type ChangeFeedParts = {
   readonly clock: Clock
   readonly cache: Cache
-  /** Drops what notes reach in other processes and in front of the gateway. */
-  readonly spread: Downstreams['spread']
+  /** Drops what invalidations reach in other processes and in front of the gateway. */
+  readonly broadcast: Downstreams['broadcast']
   readonly worker: WorkerLink | undefined
   readonly stores: SharedStores | undefined
   readonly metrics: Pick<Metrics, 'observe'>
   readonly logger: FeedLog
   /** Both are of the configuration in force. */
   readonly serviceNamed: (name: string) => Service | undefined
-  readonly current: () => Pick<BuiltGeneration, 'built' | 'operator'>
+  readonly current: () => Pick<BuiltSnapshot, 'built' | 'operator'>
 }
 
 const logged = (logger: FeedLog, event: ChangeEvent): void => {
@@ -68,8 +68,8 @@ const logged = (logger: FeedLog, event: ChangeEvent): void => {
 }
 
 /** Of feeds that stay behind, for the status page. */
-export const feedNotices = (feeds: Pick<ChangeFeeds, 'standings'>) =>
-  feeds.standings().flatMap(({ service, cause }) => {
+export const feedNotices = (feeds: Pick<ChangeFeeds, 'statuses'>) =>
+  feeds.statuses().flatMap(({ service, cause }) => {
     const text = cause && feedAdvice[cause]
     return text === undefined ? [] : [{ subject: service, text }]
   })
@@ -77,17 +77,17 @@ export const feedNotices = (feeds: Pick<ChangeFeeds, 'standings'>) =>
 /** The change feeds of this process, connected with its cache, its upstreams and the other processes. */
 export const connectChangeFeeds = (
   parts: ChangeFeedParts,
-): ChangeFeeds & { useBuilt(built: BuiltGeneration['built']): void } => {
-  const { clock, cache, spread, worker, stores, metrics, logger, serviceNamed, current } = parts
+): ChangeFeeds & { useBuilt(built: BuiltSnapshot['built']): void } => {
+  const { clock, cache, broadcast, worker, stores, metrics, logger, serviceNamed, current } = parts
 
   /** Answers when the entries are dropped in every process. Waits for no write: the change may be one in flight. */
-  const drop = async (notes: readonly Note[]): Promise<number | 'unheard'> => {
-    if (notes.length === 0) return 0
-    const outdated = (name: string, collection: string): void =>
-      outdateDocuments(current().built, name, collection)
-    const here = applyInvalidations(notes, cache, outdated, 'changes')
-    const elsewhere = await spread(notes)
-    return elsewhere.unheard || elsewhere.unconfirmed ? 'unheard' : here + elsewhere.entries
+  const drop = async (invalidations: readonly Invalidation[]): Promise<number | 'unheard'> => {
+    if (invalidations.length === 0) return 0
+    const stale = (name: string, collection: string): void =>
+      markDocumentsStale(current().built, name, collection)
+    const here = applyInvalidations(invalidations, cache, stale, 'changes')
+    const elsewhere = await broadcast(invalidations)
+    return elsewhere.unacknowledged || elsewhere.unconfirmed ? 'unheard' : here + elsewhere.entries
   }
 
   const applyPlain = async (
@@ -112,21 +112,21 @@ export const connectChangeFeeds = (
     { token }: ChangesConfig,
     query: string,
     timeoutMs: number,
-  ): Promise<LogAnswer> => {
+  ): Promise<ChangeLog> => {
     const nonce = randomBytes(8).toString('hex')
     const target = `${sitePath(address.basePath)}/?${query}&nonce=${nonce}`
     const request = {
       target,
-      fields: pollFields(token.reveal(), target, clock),
+      headers: pollHeaders(token.reveal(), target, clock),
       // A firewall or a plugin may refuse polls alone.
       isUncounted: true,
       signal: AbortSignal.timeout(timeoutMs),
     }
-    const { status, content } = await ownGet(upstream, request, mostLogBytes).catch((cause: unknown) => {
+    const { status, content } = await ownGet(upstream, request, maxLogBytes).catch((cause: unknown) => {
       throw new PollError('unreachable', cause)
     })
     try {
-      if (status === 200 && content !== undefined) return readLogAnswer(content, nonce)
+      if (status === 200 && content !== undefined) return readChangeLog(content, nonce)
     } catch (cause) {
       throw new PollError('no-companion', cause)
     }
@@ -161,9 +161,9 @@ export const connectChangeFeeds = (
           },
           apply: async (changes) => {
             const service = serviceNamed(name)
-            return service === undefined ? 0 : drop(changeNotes(service, changes))
+            return service === undefined ? 0 : drop(changeInvalidations(service, changes))
           },
-          hold: (forMs) => {
+          quarantine: (forMs) => {
             const tag = serviceNamed(name)?.contract.tagger.everything
             if (tag !== undefined) cache.doubt([tag], forMs)
           },
@@ -179,7 +179,7 @@ export const connectChangeFeeds = (
   const feeds = createChangeFeeds({
     clock,
     random: Math.random,
-    startsLate: () => worker?.standing().complete === true,
+    startsLate: () => worker?.status().complete === true,
     report: (event) => {
       metrics.observe.changes(event)
       logged(logger, event)

@@ -1,16 +1,16 @@
-import type { WhileHeard } from '../cache/decide-caching.ts'
+import type { FeedLifetime } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import type { LimitsConfig, ServiceConfig } from '../config/config.ts'
 import { createGraphqlContract } from '../graphql/contract.ts'
 import { onlyReads } from '../graphql/only-reads.ts'
-import { hasCredentialParameter } from '../http/credential-fields.ts'
-import type { FieldChanges } from '../http/message.ts'
+import { hasCredentialParameter } from '../http/credential-headers.ts'
+import type { HeaderChanges } from '../http/message.ts'
 import { urlAtHost } from '../http/targets.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createDocumentContract, createPlantsContract, plantStoreRequests } from '../openapi/contract.ts'
 import { batchPath } from '../openapi/document/operation.ts'
 import type { BuiltAccess } from '../server/access.ts'
-import type { UpstreamChecks } from '../service/announced.ts'
+import type { UpstreamChecks } from '../service/connection.ts'
 import type { Contract, ContractName } from '../service/contract.ts'
 import { policiesByRule } from '../service/decide.ts'
 import { createOpenContract } from '../service/open.ts'
@@ -19,7 +19,7 @@ import { withBatch } from '../wordpress/batch.ts'
 import { createSiteContract } from '../wordpress/contract.ts'
 import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
 import { pageChecks, siteChecks } from '../wordpress/site-checks.ts'
-import { actsAtPages, sensitivityOf } from '../wordpress/tags/sensitivity.ts'
+import { actsAtPages, uncacheableReasonOf } from '../wordpress/tags/uncacheable.ts'
 
 /** The limits of all services, or the service's own in their place. */
 export const limitsOf = (service: ServiceConfig, limits: LimitsConfig): LimitsConfig =>
@@ -29,18 +29,18 @@ export const limitsOf = (service: ServiceConfig, limits: LimitsConfig): LimitsCo
 const createContract = async (
   service: ServiceConfig,
   limits: LimitsConfig,
-  whileHeard: WhileHeard | undefined,
+  feedLifetime: FeedLifetime | undefined,
 ): Promise<Contract> => {
-  const options = { limits, policyFor: policiesByRule(service, whileHeard) }
+  const options = { limits, policyFor: policiesByRule(service, feedLifetime) }
   switch (service.contract) {
     case 'site':
       return createSiteContract(service, options)
     case 'open':
       // The pages of a site may be behind it.
-      return createOpenContract(service, { ...options, sensitivityOf, actsAsWrite: actsAtPages })
+      return createOpenContract(service, { ...options, uncacheableReasonOf, actsAsWrite: actsAtPages })
     case 'graphql':
       // WordPress may be behind it.
-      return createGraphqlContract(service, { ...options, sensitivityOf, actsAsWrite: actsAtPages })
+      return createGraphqlContract(service, { ...options, uncacheableReasonOf, actsAsWrite: actsAtPages })
     case 'openapi':
       return withBatch(batchPath, service, limits, await createDocumentContract(service, options))
     case 'plants':
@@ -48,7 +48,7 @@ const createContract = async (
         batchPath,
         service,
         limits,
-        await createPlantsContract(service, { ...options, sensitivityOf }),
+        await createPlantsContract(service, { ...options, uncacheableReasonOf }),
       )
   }
 }
@@ -57,15 +57,15 @@ const createContract = async (
 export const contractOf = async (
   service: ServiceConfig,
   general: LimitsConfig,
-  whileHeard?: WhileHeard,
+  feedLifetime?: FeedLifetime,
 ): Promise<Contract> => {
-  const contract = await createContract(service, limitsOf(service, general), whileHeard)
+  const contract = await createContract(service, limitsOf(service, general), feedLifetime)
   const { harmlessParameters } = service.cache
   return {
     ...contract,
     harmlessWrite: harmlessWritesOf(service, onlyReads),
-    sensitivityOf: (path, query) =>
-      contract.sensitivityOf(path, query) ??
+    uncacheableReasonOf: (path, query) =>
+      contract.uncacheableReasonOf(path, query) ??
       (hasCredentialParameter(query, harmlessParameters) ? 'api-key' : undefined),
   }
 }
@@ -81,7 +81,7 @@ type PublicAddress = {
   readonly publicUrl: string
   readonly publicHost: string
   /** `Host` sent upstream; '' = that of the target. */
-  readonly hostField: string
+  readonly hostHeader: string
 }
 
 const isExact = (host: string): boolean => !host.startsWith('*')
@@ -105,7 +105,7 @@ export const addressOf = (
   return {
     publicUrl: shown,
     publicHost: new URL(isPreserved ? urlForHost : shown).host,
-    hostField: isPreserved ? new URL(urlForHost).host : '',
+    hostHeader: isPreserved ? new URL(urlForHost).host : '',
   }
 }
 
@@ -116,7 +116,7 @@ export const dependsOnHost = ({ hosts, publicUrl, upstream }: ServiceConfig): bo
 /** The changes that `responseHeaders` asks for; undefined where it asks for none. */
 export const responseChangesOf = ({
   responseHeaders: { set, remove },
-}: ServiceConfig): FieldChanges | undefined => {
+}: ServiceConfig): HeaderChanges | undefined => {
   const names = [...Object.keys(set), ...remove]
   return names.length === 0
     ? undefined
@@ -177,7 +177,7 @@ export const upstreamOptions = (
     minBytesPerSecond,
     connectionMaxAgeMs: connections.maxAgeMs,
     headerBytes: limits.headerBytes,
-    hostField: addressOf(service, publicUrl).hostField,
+    hostHeader: addressOf(service, publicUrl).hostHeader,
     tls: { ...tls, ca: tls.ca.reveal(), cert: tls.cert.reveal(), key: tls.key.reveal() },
   }
 }

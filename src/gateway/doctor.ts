@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto'
 import { createServer, isIP } from 'node:net'
 import { availableParallelism, totalmem } from 'node:os'
-import { storeFindings } from '../cluster/store-findings.ts'
+import { storeIssues } from '../cluster/store-issues.ts'
 import { type Config, changesOf } from '../config/config.ts'
 import { checksOf } from './contracts.ts'
-import { allUpstreamFindings } from './upstream-findings.ts'
+import { allUpstreamIssues } from './upstream-issues.ts'
 
 /** What was looked at, what is there and, where that is no good, what to do. */
 export type Check = {
@@ -52,9 +52,9 @@ const isRunning = async ({ admin: { host, port } }: Config): Promise<boolean> =>
   const address =
     host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : isIP(host) === 6 ? `[${host}]` : host
   try {
-    const answer = await fetch(`http://${address}:${port}/livez`, { signal: AbortSignal.timeout(2_000) })
-    await answer.arrayBuffer()
-    return answer.ok
+    const response = await fetch(`http://${address}:${port}/livez`, { signal: AbortSignal.timeout(2_000) })
+    await response.arrayBuffer()
+    return response.ok
   } catch {
     return false
   }
@@ -121,20 +121,20 @@ const certificateChecks = ({ listen: { tls }, publicUrl }: Config): readonly Che
 }
 
 const upstreamChecks = async (config: Config): Promise<readonly Check[]> => {
-  const findings = await allUpstreamFindings(config)
+  const issues = await allUpstreamIssues(config)
   return config.services.flatMap((service): Check[] => {
     const subject = `upstream of ${service.name}`
-    const serviceFindings = findings.filter((finding) => finding.service === service.name)
+    const serviceIssues = issues.filter((issue) => issue.service === service.name)
     const { withoutChanges } = checksOf(service) ?? {}
-    const notes: Check[] =
+    const hints: Check[] =
       withoutChanges !== undefined && changesOf(service) === undefined
         ? [{ state: 'note', subject: `changes of ${service.name}`, text: withoutChanges }]
         : []
-    const answers: Check[] =
-      serviceFindings.length > 0
-        ? serviceFindings.map(({ text }) => ({ state: 'fault', subject, text }))
+    const responses: Check[] =
+      serviceIssues.length > 0
+        ? serviceIssues.map(({ text }) => ({ state: 'fault', subject, text }))
         : [{ state: 'ok', subject, text: 'answers, and fits the configuration' }]
-    return [...answers, ...notes]
+    return [...responses, ...hints]
   })
 }
 
@@ -143,7 +143,7 @@ export const examine = async (config: Config): Promise<readonly Check[]> => {
   const [ports, upstreams, store] = await Promise.all([
     portChecks(config),
     upstreamChecks(config),
-    storeFindings(config),
+    storeIssues(config),
   ])
   return [
     { state: 'ok', subject: 'Node', text: process.versions.node },

@@ -1,4 +1,4 @@
-import type { Note } from '../cache/invalidation.ts'
+import type { Invalidation } from '../cache/invalidation.ts'
 import type { Clock } from '../clock.ts'
 import type { Coherence } from '../cluster/coherence.ts'
 import {
@@ -9,7 +9,7 @@ import {
 } from '../config/config.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import { createDownstream, type ServiceDownstream } from '../downstream/downstream.ts'
-import type { DownstreamEvent, ReceiverStatus } from '../downstream/events.ts'
+import type { DownstreamEvent, PurgeTargetStatus } from '../downstream/events.ts'
 import { GatewayError } from '../errors.ts'
 import type { Service } from '../exchange/exchange.ts'
 import type { CacheContext } from '../exchange/ports.ts'
@@ -25,7 +25,7 @@ type DownstreamParts = {
 }
 
 /** The caches in front of a service under one configuration. */
-type Held = {
+type RunningDownstream = {
   readonly service: string
   readonly config: DownstreamConfig
   readonly tagOfAll: string | undefined
@@ -33,12 +33,12 @@ type Held = {
   readonly downstream: ServiceDownstream
 }
 
-export type SpreadEverywhere = Awaited<ReturnType<Coherence['spread']>> & {
+export type BroadcastEverywhere = Awaited<ReturnType<Coherence['broadcast']>> & {
   /** A receiver without which nothing is acknowledged has not confirmed. */
   readonly unconfirmed: boolean
 }
 
-type Announcer = NonNullable<CacheContext['announcer']>
+type WriteRegistry = NonNullable<CacheContext['writeRegistry']>
 
 export type Downstreams = {
   /** Of a service that is being built: the same as before where its settings are. */
@@ -46,14 +46,14 @@ export type Downstreams = {
   /** Starts those of the configuration in use, and ends all others. */
   use(services: readonly Service[]): void
   /** Of a configuration: tells the other processes and the receivers of writes. */
-  announcerFor(config: Pick<Config, 'services'>): Announcer | undefined
+  writeRegistryFor(config: Pick<Config, 'services'>): WriteRegistry | undefined
   /** To be awaited before a change is acknowledged. */
-  spread(notes: readonly Note[]): Promise<SpreadEverywhere>
+  broadcast(invalidations: readonly Invalidation[]): Promise<BroadcastEverywhere>
   /** A change that another process has made, which may have ended before it purged. */
-  heard(notes: readonly Note[]): void
+  contacted(invalidations: readonly Invalidation[]): void
   /** What receivers have stored under tags that it no longer has. */
-  outdated(notes: readonly Note[]): void
-  statuses(): readonly ReceiverStatus[]
+  stale(invalidations: readonly Invalidation[]): void
+  statuses(): readonly PurgeTargetStatus[]
   close(): Promise<void>
 }
 
@@ -62,33 +62,39 @@ const hasDownstream = ({ services }: Pick<Config, 'services'>): boolean =>
 
 /** The caches in front of all services, told of everything that the other processes are told of. */
 export const connectDownstreams = ({ clock, coherence, metrics, logger }: DownstreamParts): Downstreams => {
-  let downstreams: readonly Held[] = []
+  let downstreams: readonly RunningDownstream[] = []
   let used: readonly ServiceDownstream[] = []
   /** Of services that a reload has removed: their receivers are asked until they have dropped everything of them. */
-  let leaving: readonly Held[] = []
+  let leaving: readonly RunningDownstream[] = []
 
   const report = (event: DownstreamEvent): void => {
     metrics.observe.downstream(event)
-    const { kind, service, receiver } = event
+    const { kind, service, receiver: purgeTarget } = event
     if (kind === 'receiver-behind')
-      logger.warn({ service, receiver, address: event.address, reason: event.reason }, kind)
-    else if (kind === 'receiver-caught-up') logger.info({ service, receiver, address: event.address }, kind)
+      logger.warn({ service, receiver: purgeTarget, address: event.address, reason: event.reason }, kind)
+    else if (kind === 'receiver-caught-up')
+      logger.info({ service, receiver: purgeTarget, address: event.address }, kind)
   }
 
-  const spread = async (notes: readonly Note[], write?: string): Promise<SpreadEverywhere> => {
-    const others = (await coherence?.spread(notes, write)) ?? { entries: 0, unheard: false }
-    const purged = await Promise.all(used.map((downstream) => downstream.purge(notes)))
+  const broadcast = async (
+    invalidations: readonly Invalidation[],
+    write?: string,
+  ): Promise<BroadcastEverywhere> => {
+    const others = (await coherence?.broadcast(invalidations, write)) ?? { entries: 0, unacknowledged: false }
+    const purged = await Promise.all(used.map((downstream) => downstream.purge(invalidations)))
     return { ...others, unconfirmed: purged.includes('unconfirmed') }
   }
 
-  const announcer: Announcer = {
-    begin: async (notes, mayMatter) => {
-      if (used.some((downstream) => downstream.refuses(notes)))
+  const writeRegistry: WriteRegistry = {
+    begin: async (invalidations, mayMatter) => {
+      if (used.some((downstream) => downstream.refuses(invalidations)))
         throw new GatewayError('receiver_behind', { retryAfterSeconds: 1 })
-      return coherence === undefined ? { kind: 'begun', write: '' } : coherence.begin(notes, mayMatter)
+      return coherence === undefined
+        ? { kind: 'begun', write: '' }
+        : coherence.begin(invalidations, mayMatter)
     },
-    spread: async (notes, write) => {
-      const { unconfirmed } = await spread(notes, write)
+    broadcast: async (invalidations, write) => {
+      const { unconfirmed } = await broadcast(invalidations, write)
       if (unconfirmed) throw new GatewayError('receiver_unconfirmed')
     },
   }
@@ -99,11 +105,11 @@ export const connectDownstreams = ({ clock, coherence, metrics, logger }: Downst
       const tagOfAll = tagger.everything
       const isForAll = servesEveryReader({ access })
       const match = downstreams.find(
-        (held) =>
-          held.service === service &&
-          held.tagOfAll === tagOfAll &&
-          held.isForAll === isForAll &&
-          sameSettings(held.config, config),
+        (current) =>
+          current.service === service &&
+          current.tagOfAll === tagOfAll &&
+          current.isForAll === isForAll &&
+          sameSettings(current.config, config),
       )
       if (match !== undefined) return match.downstream
       const facts = { service, config, tagOfAll, isForAll }
@@ -112,29 +118,30 @@ export const connectDownstreams = ({ clock, coherence, metrics, logger }: Downst
       return downstream
     },
     use: (services) => {
-      const next = downstreams.filter((held) =>
-        services.some(({ responses: { downstream } }) => downstream === held.downstream),
+      const next = downstreams.filter((current) =>
+        services.some(({ responses: { downstream } }) => downstream === current.downstream),
       )
-      const ended = downstreams.filter((held) => !next.includes(held))
+      const ended = downstreams.filter((current) => !next.includes(current))
       downstreams = next
       const before = used
       used = next.map(({ downstream }) => downstream)
       for (const downstream of used) if (!before.includes(downstream)) downstream.start()
       // A start purges everything of its service. What receivers have stored of a service without one no later purge would name.
-      const isStarted = ({ service }: Held): boolean => next.some((held) => held.service === service)
+      const isStarted = ({ service }: RunningDownstream): boolean =>
+        next.some((current) => current.service === service)
       const closed = [...leaving, ...ended].filter(isStarted)
-      for (const held of ended)
-        if (!isStarted(held)) void held.downstream.purge([{ kind: 'all', mode: 'hard' }])
-      leaving = [...leaving, ...ended].filter((held) => !isStarted(held))
+      for (const current of ended)
+        if (!isStarted(current)) void current.downstream.purge([{ kind: 'all', mode: 'hard' }])
+      leaving = [...leaving, ...ended].filter((current) => !isStarted(current))
       for (const { downstream } of closed) void downstream.close()
     },
-    announcerFor: (config) => (hasDownstream(config) ? announcer : coherence),
-    spread: (notes) => spread(notes),
-    heard: (notes) => {
-      for (const downstream of used) downstream.again(notes)
+    writeRegistryFor: (config) => (hasDownstream(config) ? writeRegistry : coherence),
+    broadcast: (invalidations) => broadcast(invalidations),
+    contacted: (invalidations) => {
+      for (const downstream of used) downstream.again(invalidations)
     },
-    outdated: (notes) => {
-      for (const downstream of used) void downstream.purge(notes)
+    stale: (invalidations) => {
+      for (const downstream of used) void downstream.purge(invalidations)
     },
     statuses: () => used.flatMap((downstream) => downstream.statuses()),
     close: async () => {

@@ -4,7 +4,7 @@ import { readClock, systemClock } from '../clock.ts'
 import {
   type Config,
   changesOf,
-  heardLifetimeMs,
+  feedLifetimeMs,
   interfacesBehind,
   type ServiceConfig,
   servesEveryReader,
@@ -12,10 +12,9 @@ import {
 import { durationText } from '../config/quantities.ts'
 import { outwardTagsOf } from '../downstream/downstream.ts'
 import { type Access, accessError, type Identity, lackingCredential } from '../exchange/access.ts'
-import { credentialFieldsOf, keyedFieldsOf } from '../http/credential-fields.ts'
-import { type RequestFields, requestField, targetParts } from '../http/message.ts'
+import { credentialHeadersOf, keyedHeadersOf } from '../http/credential-headers.ts'
+import { type RequestHeaders, requestHeader } from '../http/message.ts'
 import { isKeyedByContent, routedMethods } from '../http/methods.ts'
-import { hostOf } from '../http/targets.ts'
 import { type Contract, type Invalid, requestTags } from '../service/contract.ts'
 import {
   type Canonical,
@@ -27,10 +26,15 @@ import {
   routeOf,
 } from '../service/decide.ts'
 import type { Found } from '../service/row.ts'
-import { createServiceTable, type ServiceChoice } from '../service/service-table.ts'
 import { withoutRoot } from './build-service.ts'
-import { contractOf, dependsOnHost } from './contracts.ts'
-import { withAskedServices } from './upstream-findings.ts'
+import { contractOf } from './contracts.ts'
+import {
+  type AskedService,
+  createPublicTargets,
+  noServiceTexts,
+  type PublicTargets,
+} from './public-targets.ts'
+import { withAskedServices } from './upstream-issues.ts'
 
 /** The request to explain; it is not sent. */
 export type ExplainedRequest = {
@@ -38,7 +42,7 @@ export type ExplainedRequest = {
   /** URL, or path and query, on the public side. */
   readonly target: string
   /** Lower-case names. */
-  readonly fields: RequestFields
+  readonly headers: RequestHeaders
   /** Absent: the request has none, or it is not part of what is explained. */
   readonly content?: Buffer | undefined
 }
@@ -47,7 +51,7 @@ export type ExplainedRequest = {
 export type Explanation = Readonly<Record<string, unknown>>
 
 type Sender = {
-  readonly fields: RequestFields
+  readonly headers: RequestHeaders
   readonly content: Buffer | undefined
   readonly identity: Identity | undefined
   readonly host: string
@@ -55,10 +59,10 @@ type Sender = {
 
 const jsonType = 'application/json'
 
-const nothingYet = { status: 200, fields: [], content: Buffer.alloc(0) } as const
+const nothingYet = { status: 200, headers: [], content: Buffer.alloc(0) } as const
 
 /** What caches in front of the gateway get. */
-const forReceivers = (
+const forDownstream = (
   { name, downstream, access }: ServiceConfig,
   { tagger: { everything } }: Contract,
   tags: readonly string[],
@@ -88,7 +92,7 @@ const storedAs = (
     cacheKey: [service.name, canonical.target, partition, ...(host === '' ? [] : [host])].join(', '),
     tags,
     ...(partition === 'public'
-      ? forReceivers(service, contract, [targetKey(service.name, canonical.target), ...tags])
+      ? forDownstream(service, contract, [targetKey(service.name, canonical.target), ...tags])
       : {}),
   }
 }
@@ -109,37 +113,40 @@ const mayInvalidate = (
   { target }: Canonical,
 ): readonly string[] => (hasRoutes ? tagger.writtenTags(match, () => undefined, method, undefined) : [target])
 
-/** The fields that make a request credentialed, beside Authorization; `harmlessFields` can name them. */
+/** The headers that make a request credentialed, beside Authorization; `harmlessHeaders` can name them. */
 const credentialsIn = (
-  fields: RequestFields,
-  { profile, harmlessFields = [], credentialFields }: CachePolicy,
+  headers: RequestHeaders,
+  { profile, harmlessFields: harmlessHeaders = [], credentialHeaders }: CachePolicy,
 ): Explanation => {
-  const names = profile === 'safe' ? credentialFieldsOf(fields, harmlessFields, credentialFields) : []
+  const names = profile === 'safe' ? credentialHeadersOf(headers, harmlessHeaders, credentialHeaders) : []
   return names.length === 0 ? {} : { fieldsThatCountAsCredentials: names }
 }
 
-/** The fields whose values are part of the key; `harmlessFields` can name them. */
-const keyedIn = (fields: RequestFields, { profile, harmlessFields = [] }: CachePolicy): Explanation => {
-  const names = profile === 'safe' ? keyedFieldsOf(fields, harmlessFields) : []
+/** The headers whose values are part of the key; `harmlessHeaders` can name them. */
+const keyedIn = (
+  headers: RequestHeaders,
+  { profile, harmlessFields: harmlessHeaders = [] }: CachePolicy,
+): Explanation => {
+  const names = profile === 'safe' ? keyedHeadersOf(headers, harmlessHeaders) : []
   return names.length === 0 ? {} : { fieldsInTheKey: names }
 }
 
 /** The cookies for which a request bypasses the cache, without their values; `harmlessCookies` can name them. */
-const cookiesIn = (fields: RequestFields, { harmlessCookies = [] }: CachePolicy): Explanation => {
-  const cookies = identityCookies(requestField(fields, 'cookie') ?? '', harmlessCookies)
+const cookiesIn = (headers: RequestHeaders, { harmlessCookies = [] }: CachePolicy): Explanation => {
+  const cookies = identityCookies(requestHeader(headers, 'cookie') ?? '', harmlessCookies)
   return { cookiesThatMayChangeTheAnswer: cookies.map(({ name, meaning }) => `${name} (${meaning})`) }
 }
 
 /** The lifetime that replaces the ttl of the rule while the change feed is heard, and whether it is. */
-const feedOf = (service: ServiceConfig, { rule, whileHeard }: CachePolicy): Explanation => {
-  const lifetimeMs = heardLifetimeMs(service)
+const feedOf = (service: ServiceConfig, { rule, feedLifetime }: CachePolicy): Explanation => {
+  const lifetimeMs = feedLifetimeMs(service)
   if (lifetimeMs === undefined || rule === undefined) return {}
-  const isHeard = whileHeard?.feed.isCurrent(readClock(systemClock))
-  const now = isHeard === undefined ? '' : isHeard ? ': it is heard' : ': it is not heard'
+  const isCurrent = feedLifetime?.feed.isCurrent(readClock(systemClock))
+  const now = isCurrent === undefined ? '' : isCurrent ? ': it is heard' : ': it is not heard'
   return { whileChangesAreHeard: `ttl ${durationText(Math.max(rule.ttlMs, lifetimeMs))}${now}` }
 }
 
-/** What a write would drop less than everything for; its content and its answer decide. */
+/** What a write would drop less than everything for; its content and its response decide. */
 const spared = (
   service: ServiceConfig,
   services: readonly ServiceConfig[],
@@ -179,17 +186,17 @@ const cachingOf = (
   method: string,
   matching: Matching,
   canonical: Canonical,
-  { fields, content, identity, host }: Sender,
+  { headers, content, identity, host }: Sender,
 ): Explanation => {
-  const { policy, query, sensitive, meaning } = canonical
+  const { policy, query, uncacheable, meaning } = canonical
   const match = matching.kind === 'found' ? matching : undefined
   const decision = decide(contract, policy, {
     method,
-    fields,
+    headers,
     hasContent: content !== undefined,
     effect: meaning?.effect,
     isUpgrade: false,
-    sensitive,
+    uncacheable,
     identity,
     sharesRoutes: () => interfacesBehind(service, services).length > 0,
   })
@@ -198,9 +205,9 @@ const cachingOf = (
     case 'write':
       return {
         cache:
-          decision.sensitive === undefined
+          decision.uncacheable === undefined
             ? 'write: invalidates'
-            : `write, by ${decision.sensitive}: invalidates`,
+            : `write, by ${decision.uncacheable}: invalidates`,
         profile: policy.profile,
         mayInvalidate: mayInvalidate(contract, method, match, canonical),
         ...spared(service, services, contract, method, matching.path, query),
@@ -208,8 +215,8 @@ const cachingOf = (
     case 'read':
       return {
         cache: `read, ${decision.caching.partition}`,
-        ...(decision.caching.partition === 'credential' ? credentialsIn(fields, policy) : {}),
-        ...keyedIn(fields, policy),
+        ...(decision.caching.partition === 'credential' ? credentialsIn(headers, policy) : {}),
+        ...keyedIn(headers, policy),
         rule,
         ...feedOf(service, policy),
         profile: policy.profile,
@@ -219,8 +226,8 @@ const cachingOf = (
     case 'pass':
       return {
         cache: `bypass: ${decision.reason}`,
-        ...credentialsIn(fields, policy),
-        ...(decision.reason === 'cookie' ? cookiesIn(fields, policy) : {}),
+        ...credentialsIn(headers, policy),
+        ...(decision.reason === 'cookie' ? cookiesIn(headers, policy) : {}),
         rule,
         profile: policy.profile,
       }
@@ -241,9 +248,9 @@ const invalidity = ({ status, code, body }: Invalid): string => {
 }
 
 /** Where the row comes from, or what becomes of a path without a row. */
-const rowOf = ({ announces, hasRoutes, rows }: Contract, matching: Matching): Explanation => {
+const rowOf = ({ hasIndex, hasRoutes, rows }: Contract, matching: Matching): Explanation => {
   if (matching.kind === 'unlisted') {
-    const learns = announces ? '; routes announced by the upstream are learned (see --upstreams)' : ''
+    const learns = hasIndex ? '; routes announced by the upstream are learned (see --upstreams)' : ''
     return { row: 'unlisted', answer: `passed on${learns}` }
   }
   const { template } = matching.row
@@ -265,18 +272,18 @@ const routed = (
   if (matching.kind === 'options')
     return { ...row, answer: contract.options === 'own' ? 'schema of the route' : 'passed on' }
   const { endpoint } = matching
-  const { fields, content } = sender
-  const challenge = contract.challenge?.(endpoint, fields, query)
+  const { headers, content } = sender
+  const challenge = contract.challenge?.(endpoint, headers, query)
   if (challenge !== undefined) {
     const lacking = challenge === 'Bearer' ? 'no bearer token' : `no ${challenge} credential`
     return { ...row, refused: `401: ${lacking}` }
   }
   const canonical = canonicalOf(contract, method, matching, {
     query,
-    contentType: requestField(fields, 'content-type') ?? (content === undefined ? undefined : jsonType),
+    contentType: requestHeader(headers, 'content-type') ?? (content === undefined ? undefined : jsonType),
     content,
     // A body that is not given counts as one that streams.
-    fields: content === undefined ? { 'transfer-encoding': 'chunked', ...fields } : fields,
+    headers: content === undefined ? { 'transfer-encoding': 'chunked', ...headers } : headers,
   })
   if (canonical.kind === 'invalid') return { ...row, refused: invalidity(canonical) }
   return {
@@ -309,14 +316,19 @@ const decideAccess = async (
   { config, contract, access }: AskedService,
   route: Routing,
   query: string,
-  fields: RequestFields,
+  headers: RequestHeaders,
 ): Promise<AccessDecision> => {
   if (access === undefined || config.access === undefined) return { explanation: {}, identity: undefined }
   const { allow, deny } = config.access
   const isWrite =
     route.kind === 'matched' &&
-    isAccessWrite(contract, route.method, route.matching, contract.sensitivityOf(route.matching.path, query))
-  const verdict = await access.verify(fields)
+    isAccessWrite(
+      contract,
+      route.method,
+      route.matching,
+      contract.uncacheableReasonOf(route.matching.path, query),
+    )
+  const verdict = await access.verify(headers)
   const identity = verdict.kind === 'verified' ? verdict.identity : undefined
   const refusal = verdict.kind === 'refused' ? verdict.reason : lackingCredential(access, identity, isWrite)
   const admitted =
@@ -345,11 +357,11 @@ const unroutedMethod = (method: string): string | undefined => {
 /** Explains a request to one of the services with the functions that decide about requests. */
 export const explainAt = async (
   targets: PublicTargets,
-  { method, target, fields, content }: ExplainedRequest,
+  { method, target, headers, content }: ExplainedRequest,
 ): Promise<Explanation> => {
   const unrouted = unroutedMethod(method)
   if (unrouted !== undefined) return { refused: unrouted }
-  const choice = targets(target, requestField(fields, 'host'))
+  const choice = targets(target, requestHeader(headers, 'host'))
   if (choice.kind !== 'found') {
     return { refused: `${choice.kind === 'no-service' ? 404 : 421}: ${noServiceTexts[choice.kind]}` }
   }
@@ -359,8 +371,8 @@ export const explainAt = async (
     service: config.name,
     ...(config.hosts.length === 0 ? {} : { hosts: config.hosts.join(', ') }),
   }
-  const route = routeOf(contract, { method, path, query, fields })
-  const { explanation, identity } = await decideAccess(choice.service, route, query, fields)
+  const route = routeOf(contract, { method, path, query, headers })
+  const { explanation, identity } = await decideAccess(choice.service, route, query, headers)
   if (route.kind === 'refused') {
     const { reason, row } = route
     return {
@@ -374,7 +386,7 @@ export const explainAt = async (
     ...service,
     method: route.method,
     ...explanation,
-    ...routed(config, services, contract, route, query, { fields, content, identity, host }),
+    ...routed(config, services, contract, route, query, { headers, content, identity, host }),
   }
 }
 
@@ -409,99 +421,3 @@ export const explainLearned = (config: Config, request: ExplainedRequest): Promi
       request,
     ),
   )
-
-/** The facts of a service that explanations need. */
-export type AskedService = {
-  readonly config: ServiceConfig
-  readonly contract: Contract
-  readonly access: Access | undefined
-}
-
-export type PublicTarget = {
-  readonly kind: 'found'
-  readonly service: AskedService
-  readonly services: readonly ServiceConfig[]
-  /** The host, where responses of the service depend on it; otherwise ''. */
-  readonly host: string
-  /** Relative to the mount, as written. */
-  readonly path: string
-  readonly query: string
-}
-
-/** Finds the service for a public URL or path; `host` is the requested host of a path. */
-export type PublicTargets = (
-  url: string,
-  host?: string,
-) => PublicTarget | Exclude<ServiceChoice<AskedService>, { kind: 'found' }>
-
-/** The parts of a URL or path, as written. A path of one of the prefixes is one that a proxy in front removes. */
-const readUrl = (
-  url: string,
-  prefixes: readonly string[],
-): { readonly authority: string | undefined; readonly target: string } => {
-  const bare = url.split('#', 1)[0] ?? ''
-  const absolute = /^https?:\/\/([^/?]*)(.*)$/is.exec(bare)
-  const prefix = prefixes.find((root) => bare.startsWith(root) && /^(?:[/?]|$)/.test(bare.slice(root.length)))
-  const rest = prefix === undefined ? (absolute?.[2] ?? bare) : bare.slice(prefix.length)
-  return { authority: absolute?.[1], target: rest.startsWith('/') ? rest : `/${rest}` }
-}
-
-/** Chooses as the public port does. `publicUrl` is the top-level one. */
-export const createPublicTargets = (services: readonly AskedService[], publicUrl: string): PublicTargets => {
-  const located = services.map((service) => ({
-    service,
-    hosts: service.config.hosts,
-    mount: withoutRoot(service.config.mount),
-  }))
-  const table = createServiceTable(located)
-  const configs = services.map(({ config }) => config)
-  const ownUrls = services.map(({ config }) => config.publicUrl).filter((url) => url !== '')
-  const prefixes = [...new Set([publicUrl, ...ownUrls])].sort((a, b) => b.length - a.length)
-  return (url, host = '') => {
-    const { authority = host, target } = readUrl(url, prefixes)
-    const choice = table.find(authority, target)
-    if (choice.kind !== 'found') return choice
-    const { service, mount } = choice.service
-    const { path, query } = targetParts(target.slice(mount.length))
-    return {
-      kind: 'found',
-      service,
-      services: configs,
-      host: dependsOnHost(service.config) ? hostOf(authority) : '',
-      path: path === '' ? '/' : path,
-      query,
-    }
-  }
-}
-
-export const noServiceTexts = {
-  'unknown-host': 'no service answers this host; give the whole URL',
-  'no-service': 'no service is mounted there; trellis routes lists the paths',
-  ambiguous: 'an upstream may read this path as one of another service',
-} as const
-
-/** The one spelling under which answers to a GET are stored, or why there is none. */
-type CanonicalTarget =
-  | { readonly kind: 'target'; readonly target: string }
-  | { readonly kind: 'refused'; readonly detail: string }
-
-const refused = (reason: string): CanonicalTarget => ({
-  kind: 'refused',
-  detail: `GET of this URL is refused, so nothing is stored for it: ${reason}`,
-})
-
-/** The form under which responses to an anonymous GET, or to a QUERY with any content, of a target are stored. */
-export const canonicalTarget = (
-  { service: { contract }, path, query }: PublicTarget,
-  method: 'GET' | 'QUERY' = 'GET',
-): CanonicalTarget => {
-  const route = routeOf(contract, { method, path, query, fields: {} })
-  if (route.kind === 'refused') return refused(route.reason)
-  const canonical = canonicalOf(contract, method, route.matching, {
-    query,
-    fields: undefined,
-    contentType: undefined,
-    content: undefined,
-  })
-  return canonical.kind === 'valid' ? { kind: 'target', target: canonical.target } : refused(canonical.code)
-}

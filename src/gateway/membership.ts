@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { answerDiagnosis, type DiagnosisParts, type DiagnosisQuestion } from '../admin/diagnosis.ts'
+import { type DiagnosisParts, type DiagnosisRequest, respondToDiagnosis } from '../admin/diagnosis.ts'
 import type { ReloadOutcome } from '../admin/operator.ts'
 import type { Cache, CacheEntry, CacheOptions, EntryOrder } from '../cache/cache.ts'
 import { targetKey, targetKeyOf } from '../cache/cache-read.ts'
-import { mostHits, type Note, type Purge, type UsedTarget } from '../cache/invalidation.ts'
+import { type Invalidation, type Purge, topTargets, type UsedTarget } from '../cache/invalidation.ts'
 import { type Clock, type Moment, readClock, systemClock } from '../clock.ts'
 import { type Coherence, createCoherence } from '../cluster/coherence.ts'
 import type { CoherenceEvent } from '../cluster/events.ts'
 import { sharedStore } from '../cluster/shared-store.ts'
 import type { Ask } from '../cluster/supervisor.ts'
-import type { WorkerLink, WorkerQuestion } from '../cluster/worker-link.ts'
+import type { WorkerLink, WorkerRequest } from '../cluster/worker-link.ts'
 import type { Config } from '../config/config.ts'
 import { type ConfigResult, configFromData, filledAsData } from '../config/load.ts'
 import { applyInvalidations } from '../exchange/invalidate-write.ts'
@@ -20,7 +20,7 @@ import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { FeedMessage } from '../wordpress/changes/service-feed.ts'
 import type { Downstreams } from './downstreams.ts'
-import type { UpstreamFinding } from './upstream-findings.ts'
+import type { UpstreamIssue } from './upstream-issues.ts'
 import type { Warmer, WarmResult, WarmTarget } from './warmer.ts'
 
 type MembershipParts = {
@@ -32,17 +32,18 @@ type MembershipParts = {
   readonly worker: WorkerLink | undefined
 }
 
-/** The parts that notes of other members are applied to. */
-export type NoteReceivers = {
+/** The parts that invalidations of other members are applied to. */
+export type InvalidationListeners = {
   readonly cache: Pick<Cache, 'invalidate' | 'suspect' | 'purge'>
   /** The gateway's documents about a site may predate a write. */
-  documentsOutdated(service: string, collection: string): void
+  documentsStale(service: string, collection: string): void
   /** Receivers in front of the gateway are purged of what other members have changed: these may have ended before. */
-  heard(notes: readonly Note[]): void
+  contacted(invalidations: readonly Invalidation[]): void
 }
 
 /** Are writes refused while they cannot be sent to other members? */
-export const refusesUnheard = ({ cache }: Config): boolean => cache.shared.writes === 'refuse-while-cut-off'
+export const refusesUnacknowledged = ({ cache }: Config): boolean =>
+  cache.shared.writes === 'refuse-while-cut-off'
 
 const tell = (logger: Pick<Log, 'info' | 'warn'>, event: CoherenceEvent): void => {
   if (event.kind === 'trust-lost') logger.warn({ reason: event.reason }, event.kind)
@@ -76,26 +77,26 @@ export const prepareMembership = async (parts: MembershipParts) => {
     /** Undefined without a shared store. */
     stores: shared?.stores,
     /** Makes this process a member; start it afterwards. */
-    join: ({ cache, documentsOutdated, heard }: NoteReceivers): Coherence => {
+    join: ({ cache, documentsStale, contacted }: InvalidationListeners): Coherence => {
       const joined = createCoherence({
         member,
         ledger,
         canBeCutOff: isShared,
-        refusesUnheard: isShared && refusesUnheard(config),
+        refusesUnacknowledged: isShared && refusesUnacknowledged(config),
         leaseMs: config.cache.shared.leaseMs,
         joinMs: 2 * config.cache.shared.forgetAfterMs,
         clock,
-        apply: (noted) => {
-          shared?.noted(noted)
-          const notes = noted.map(({ note }) => note)
-          heard(notes)
-          return applyInvalidations(notes, cache, documentsOutdated, 'elsewhere')
+        apply: (invalidated) => {
+          shared?.invalidated(invalidated)
+          const invalidations = invalidated.map(({ invalidation }) => invalidation)
+          contacted(invalidations)
+          return applyInvalidations(invalidations, cache, documentsStale, 'elsewhere')
         },
         dropAll: (at) => {
           shared?.restarted(at)
           cache.purge({ selector: { kind: 'all' }, mode: 'hard', dryRun: false })
-          heard([{ kind: 'all', mode: 'hard' }])
-          for (const { name } of config.services) documentsOutdated(name, '')
+          contacted([{ kind: 'all', mode: 'hard' }])
+          for (const { name } of config.services) documentsStale(name, '')
         },
         report: (event) => {
           metrics.observe.coherence(event)
@@ -113,16 +114,16 @@ export const prepareMembership = async (parts: MembershipParts) => {
 }
 
 type OperatorCacheParts = {
-  readonly cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'mostUsed'>
+  readonly cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'topUsed'>
   readonly warmer: Pick<Warmer, 'add'>
-  /** Drops what notes reach in other processes and in front of the gateway; absent where there is neither. */
-  readonly spread: Downstreams['spread']
+  /** Drops what invalidations reach in other processes and in front of the gateway; absent where there is neither. */
+  readonly broadcast: Downstreams['broadcast']
   readonly worker: WorkerLink | undefined
   /** Refuses purges that cannot be sent to other instances. */
-  readonly refusesUnheard: boolean
+  readonly refusesUnacknowledged: boolean
 }
 
-const notesOf = (selector: Purge['selector'], mode: Purge['mode']): readonly Note[] => {
+const invalidationsOf = (selector: Purge['selector'], mode: Purge['mode']): readonly Invalidation[] => {
   switch (selector.kind) {
     case 'target':
       return [{ kind: 'tag', tag: targetKey(selector.service, selector.target), mode }]
@@ -156,7 +157,7 @@ const purgeAll = async (
   return sum(counts)
 }
 
-type CacheQuestion =
+type CacheRequest =
   | { readonly topic: 'count'; readonly content: readonly Purge['selector'][] }
   | { readonly topic: 'open-writes'; readonly content: string }
   | { readonly topic: 'entries'; readonly content: { readonly order: EntryOrder; readonly limit: number } }
@@ -170,8 +171,8 @@ type CacheQuestion =
       readonly content: { readonly targets: readonly WarmTarget[]; readonly waitMs: number }
     }
 
-const isWaiting = ({ topic, content }: WorkerQuestion): boolean =>
-  topic === 'warm' && (content as Extract<CacheQuestion, { topic: 'warm' }>['content']).waitMs > 0
+const isWaiting = ({ topic, content }: WorkerRequest): boolean =>
+  topic === 'warm' && (content as Extract<CacheRequest, { topic: 'warm' }>['content']).waitMs > 0
 
 type Warmed = { readonly added: number; readonly results: readonly (WarmResult | null)[] }
 
@@ -200,10 +201,10 @@ const worst = (results: readonly (WarmResult | null)[]): WarmResult | null =>
       : first,
   )
 
-const answerCacheQuestion = (
-  cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'mostUsed'>,
+const respondToCacheRequest = (
+  cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'topUsed'>,
   warmer: Pick<Warmer, 'add'>,
-  { topic, content }: CacheQuestion,
+  { topic, content }: CacheRequest,
 ): unknown => {
   switch (topic) {
     case 'count':
@@ -215,27 +216,35 @@ const answerCacheQuestion = (
     case 'entries':
       return cache.entries(content.order, content.limit)
     case 'most-used':
-      return cache.mostUsed(content.selectors, content.limit)
+      return cache.topUsed(content.selectors, content.limit)
     case 'warm':
       return warmWithin(warmer, content.targets, content.waitMs)
   }
 }
 
 /** The cache as the admin side sees it: that of this process, or of all that share the port or the store. */
-export const operatorCache = ({ cache, warmer, spread, worker, refusesUnheard }: OperatorCacheParts) => {
-  /** The answers of all processes that share the port. */
-  const ask = async <Value>(question: CacheQuestion): Promise<readonly Value[]> => {
-    const answers =
-      worker === undefined ? [await answerCacheQuestion(cache, warmer, question)] : await worker.ask(question)
-    return answers as readonly Value[]
+export const operatorCache = ({
+  cache,
+  warmer,
+  broadcast,
+  worker,
+  refusesUnacknowledged,
+}: OperatorCacheParts) => {
+  /** The responses of all processes that share the port. */
+  const ask = async <Value>(question: CacheRequest): Promise<readonly Value[]> => {
+    const responses =
+      worker === undefined
+        ? [await respondToCacheRequest(cache, warmer, question)]
+        : await worker.ask(question)
+    return responses as readonly Value[]
   }
   return {
-    /** `unheard`: dropped here; other instances could not be notified, or a receiver that must confirm has not. */
+    /** `unacknowledged`: dropped here; other instances could not be notified, or a receiver that must confirm has not. */
     purge: async ({ selectors, mode, dryRun }: OperatorPurge): Promise<number | 'unheard'> => {
       if (dryRun) return sum(await ask<number>({ topic: 'count', content: selectors }))
       const here = await purgeAll(cache, { selectors, mode, dryRun })
-      const elsewhere = await spread(selectors.flatMap((selector) => notesOf(selector, mode)))
-      return elsewhere.unconfirmed || (elsewhere.unheard && refusesUnheard)
+      const elsewhere = await broadcast(selectors.flatMap((selector) => invalidationsOf(selector, mode)))
+      return elsewhere.unconfirmed || (elsewhere.unacknowledged && refusesUnacknowledged)
         ? 'unheard'
         : here + elsewhere.entries
     },
@@ -251,22 +260,22 @@ export const operatorCache = ({ cache, warmer, spread, worker, refusesUnheard }:
         .slice(0, limit)
     },
     /** The public targets that a purge would concern, those with most hits first. */
-    mostUsed: async (
+    topUsed: async (
       selectors: readonly Purge['selector'][],
       limit: number,
     ): Promise<readonly UsedTarget[]> => {
       const lists = await ask<readonly UsedTarget[]>({ topic: 'most-used', content: { selectors, limit } })
-      return mostHits(lists.flat(), limit)
+      return topTargets(lists.flat(), limit)
     },
     /** Fetches the targets in the background, in every process that has its own memory. `added`: how many. */
     warm: async (targets: readonly WarmTarget[], waitMs: number): Promise<Warmed> => {
-      const answers = await ask<Warmed>({ topic: 'warm', content: { targets, waitMs } })
+      const responses = await ask<Warmed>({ topic: 'warm', content: { targets, waitMs } })
       return {
-        added: Math.max(0, ...answers.map(({ added }) => added)),
+        added: Math.max(0, ...responses.map(({ added }) => added)),
         results:
           waitMs === 0
             ? []
-            : targets.map((_, at) => worst(answers.map(({ results }) => results[at] ?? null))),
+            : targets.map((_, at) => worst(responses.map(({ results }) => results[at] ?? null))),
       }
     },
   }
@@ -274,34 +283,34 @@ export const operatorCache = ({ cache, warmer, spread, worker, refusesUnheard }:
 
 export type OperatorCache = ReturnType<typeof operatorCache>
 
-type WorkerAnswers = Pick<OperatorCacheParts, 'cache' | 'warmer'> & {
+type WorkerResponses = Pick<OperatorCacheParts, 'cache' | 'warmer'> & {
   readonly metrics: Pick<Metrics, 'snapshot'>
   readonly diagnosis: Pick<DiagnosisParts, 'history' | 'logLevel'>
   reload(): Promise<ReloadOutcome>
-  note(finding: UpstreamFinding): void
+  invalidation(issue: UpstreamIssue): void
   /** Applies changes behind the gateway that another worker has received. */
   applyFeedMessage(message: FeedMessage): void
 }
 
 /** Each request to the admin side reaches one worker, and is answered for all of them. */
-export const answerWorkers =
-  ({ cache, warmer, metrics, diagnosis, reload, note, applyFeedMessage }: WorkerAnswers) =>
-  (question: WorkerQuestion): unknown => {
+export const serveWorkers =
+  ({ cache, warmer, metrics, diagnosis, reload, invalidation, applyFeedMessage }: WorkerResponses) =>
+  (question: WorkerRequest): unknown => {
     switch (question.topic) {
       case 'metrics':
         return metrics.snapshot()
       case 'reload':
         return reload()
       case 'finding':
-        return note(question.content as UpstreamFinding)
+        return invalidation(question.content as UpstreamIssue)
       case 'changes':
         return applyFeedMessage(question.content as FeedMessage)
       case 'history':
       case 'recent':
       case 'log-level':
-        return answerDiagnosis(diagnosis, question as DiagnosisQuestion)
+        return respondToDiagnosis(diagnosis, question as DiagnosisRequest)
       default:
-        return answerCacheQuestion(cache, warmer, question as CacheQuestion)
+        return respondToCacheRequest(cache, warmer, question as CacheRequest)
     }
   }
 
@@ -327,8 +336,8 @@ export const metricsOf = async (worker: WorkerLink | undefined, metrics: Metrics
 const isGood = ({ kind }: ReloadOutcome): boolean => kind === 'applied' || kind === 'unchanged'
 
 /** Result of a reload of all workers: a refusal of one counts. */
-const reloadOutcomeOf = (answers: readonly unknown[]): ReloadOutcome => {
-  const outcomes = answers as readonly ReloadOutcome[]
+const reloadOutcomeOf = (responses: readonly unknown[]): ReloadOutcome => {
+  const outcomes = responses as readonly ReloadOutcome[]
   return (
     outcomes.find((outcome) => !isGood(outcome)) ??
     outcomes.find(({ kind }) => kind === 'applied') ??
@@ -340,11 +349,11 @@ const reloadOutcomeOf = (answers: readonly unknown[]): ReloadOutcome => {
 export const reloadEverywhere = async (worker: Pick<WorkerLink, 'ask'>): Promise<ReloadOutcome> =>
   reloadOutcomeOf(await worker.ask({ topic: 'reload', content: null }))
 
-export const workerStanding = (
+export const workerStatus = (
   worker: WorkerLink | undefined,
 ): { readonly starting: boolean; readonly workersMissing: boolean } => {
   if (worker === undefined) return { starting: false, workersMissing: false }
-  const { complete, ready, wanted } = worker.standing()
+  const { complete, ready, wanted } = worker.status()
   return { starting: !complete, workersMissing: complete && ready < wanted }
 }
 
@@ -369,30 +378,30 @@ export const createWorkersConfig = (filled: unknown, readConfig: () => Promise<C
   let candidate: HandedConfig = inForce
   let before: Promise<unknown> = Promise.resolve()
 
-  const reload = async (question: WorkerQuestion, ask: Ask): Promise<readonly unknown[]> => {
+  const reload = async (question: WorkerRequest, ask: Ask): Promise<readonly unknown[]> => {
     const read = asHanded(await readConfig())
     if (read.kind === 'filled') candidate = read
     // A slow worker, which reads a site's index, applies it as well.
-    const answers = await ask({ ...question, content: read }, 'until-all')
-    const { kind } = reloadOutcomeOf(answers)
+    const responses = await ask({ ...question, content: read }, 'until-all')
+    const { kind } = reloadOutcomeOf(responses)
     if (kind === 'applied' || kind === 'unchanged') inForce = candidate
     candidate = inForce
-    return answers
+    return responses
   }
   return {
     /** The configuration that all workers have, also those that are started later. */
     get inForce() {
       return inForce
     },
-    through: (question: WorkerQuestion, ask: Ask): Promise<readonly unknown[]> => {
+    through: (question: WorkerRequest, ask: Ask): Promise<readonly unknown[]> => {
       // A warming that is waited for ends by itself.
       if (question.topic !== 'reload') return ask(question, isWaiting(question) ? 'until-all' : 'brief')
-      const answers = before.then(() => reload(question, ask)).catch(readingFailed)
-      before = answers
-      return answers
+      const responses = before.then(() => reload(question, ask)).catch(readingFailed)
+      before = responses
+      return responses
     },
     // It got one configuration at its start, and another one was applied meanwhile.
-    outdated: (configOfWorker: unknown): WorkerQuestion | undefined =>
+    stale: (configOfWorker: unknown): WorkerRequest | undefined =>
       configOfWorker === candidate ? undefined : { topic: 'reload', content: candidate },
   }
 }

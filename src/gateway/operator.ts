@@ -1,5 +1,5 @@
 import type { Diagnosis } from '../admin/diagnosis.ts'
-import type { EntriesQuery, Operator, PurgeOutcome, WarmAnswer } from '../admin/operator.ts'
+import type { EntriesQuery, Operator, PurgeOutcome, WarmResponse } from '../admin/operator.ts'
 import type { PurgeRequest, PurgeSelection, WarmRequest } from '../admin/purge-request.ts'
 import type { CacheEntry } from '../cache/cache.ts'
 import type { Purge } from '../cache/invalidation.ts'
@@ -7,27 +7,27 @@ import { tagsReachedBy, upstreamTagName } from '../cache/tagger.ts'
 import type { Config } from '../config/config.ts'
 import { shownConfig } from '../config/redacted-config.ts'
 import type { Service } from '../exchange/exchange.ts'
-import { requestField, targetParts } from '../http/message.ts'
+import { requestHeader, targetParts } from '../http/message.ts'
 import { urlAtHost } from '../http/targets.ts'
 import type { History, PurgeRecord } from '../observability/history.ts'
 import { type DescribedService, openApiDocument, servedDocument } from '../openapi/served/openapi-document.ts'
 import { cleanSpelling, spelled } from '../service/route-paths.ts'
 import { type BuiltService, withoutRoot } from './build-service.ts'
+import { explainAt } from './explain.ts'
+import type { OperatorCache } from './membership.ts'
 import {
   type AskedService,
   canonicalTarget,
   createPublicTargets,
-  explainAt,
   noServiceTexts,
   type PublicTargets,
-} from './explain.ts'
-import type { OperatorCache } from './membership.ts'
+} from './public-targets.ts'
 import type { WarmTarget } from './warmer.ts'
 
 type PurgeParts = {
   readonly services: readonly AskedService[]
   readonly targets: PublicTargets
-  readonly cache: Pick<OperatorCache, 'purge' | 'mostUsed' | 'warm'>
+  readonly cache: Pick<OperatorCache, 'purge' | 'topUsed' | 'warm'>
 }
 
 type Selector = Purge['selector']
@@ -128,7 +128,7 @@ const together = (selectors: readonly Selector[]): readonly Selector[] => {
   return [...others, ...joined]
 }
 
-const mostNamed = 20
+const maxNamed = 20
 
 /** Drops, marks stale or counts what an operator names; all variants, in all partitions. */
 const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<PurgeOutcome> => {
@@ -137,7 +137,7 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
   if (service !== undefined && !names.includes(service))
     return {
       kind: 'refused',
-      detail: `service: no service has this name; the services are ${names.slice(0, mostNamed).join(', ')}`,
+      detail: `service: no service has this name; the services are ${names.slice(0, maxNamed).join(', ')}`,
     }
   const selected: Selector[] = []
   // All of them first: a purge that is refused removes nothing.
@@ -150,7 +150,7 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
     selected.push(...selection.selectors)
   }
   const selectors = together(selected)
-  const used = warm === 0 ? [] : await parts.cache.mostUsed(selectors, warm)
+  const used = warm === 0 ? [] : await parts.cache.topUsed(selectors, warm)
   const entries = await parts.cache.purge({ selectors, mode, dryRun })
   if (entries === 'unheard') return { kind: 'unheard' }
   return { kind: 'purged', entries, warming: used.length === 0 ? 0 : (await parts.cache.warm(used, 0)).added }
@@ -160,7 +160,7 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
 const longestWaitMs = 45_000
 
 /** Fetches the URLs; a URL without a GET is refused with the reason. */
-const warmCache = async (parts: PurgeParts, { urls, wait }: WarmRequest): Promise<WarmAnswer> => {
+const warmCache = async (parts: PurgeParts, { urls, wait }: WarmRequest): Promise<WarmResponse> => {
   const targets: (WarmTarget & { readonly url: string })[] = []
   const refusals: { url: string; detail: string }[] = []
   for (const url of urls) {
@@ -172,8 +172,8 @@ const warmCache = async (parts: PurgeParts, { urls, wait }: WarmRequest): Promis
     } else if (canonical.kind === 'refused') refusals.push({ url, detail: canonical.detail })
   }
   const { added, results } = await parts.cache.warm(targets, wait ? longestWaitMs : 0)
-  const answer = { warming: added, refused: refusals }
-  if (!wait) return answer
+  const response = { warming: added, refused: refusals }
+  if (!wait) return response
   const notStored = targets.flatMap(({ url }, at) => {
     const { outcome, reason } = results[at] ?? {
       outcome: 'unfinished' as const,
@@ -181,11 +181,11 @@ const warmCache = async (parts: PurgeParts, { urls, wait }: WarmRequest): Promis
     }
     return outcome === 'fetched' || outcome === 'hit' ? [] : [{ url, outcome, detail: reason }]
   })
-  return { ...answer, stored: targets.length - notStored.length, notStored }
+  return { ...response, stored: targets.length - notStored.length, notStored }
 }
 
 /** The parts that depend on the configuration in use. */
-export type GenerationOperator = Omit<Operator, 'reload' | 'drain' | 'changes' | keyof Diagnosis>
+export type SnapshotOperator = Omit<Operator, 'reload' | 'drain' | 'changes' | keyof Diagnosis>
 
 const purgeRecord = ({ selections, mode, service }: PurgeRequest, entries: number): PurgeRecord => {
   const [first, ...more] = selections
@@ -200,7 +200,7 @@ const purgeRecord = ({ selections, mode, service }: PurgeRequest, entries: numbe
 
 /** Implements the admin side for the configuration in use. */
 export const currentOperator = (
-  current: () => GenerationOperator,
+  current: () => SnapshotOperator,
   lasting: Pick<Operator, 'reload' | 'drain' | 'changes'>,
   { purged, ...diagnosis }: Diagnosis & Pick<History, 'purged'>,
 ): Operator => ({
@@ -231,7 +231,7 @@ type OperatorParts = {
 
 /** The table's rows and those that the upstream announced. */
 const describedServices = ({ built }: OperatorParts): readonly DescribedService[] =>
-  built.flatMap(({ config, service, contract: { rows }, announced }) =>
+  built.flatMap(({ config, service, contract: { rows }, upstreamRoutes }) =>
     'document' in config
       ? []
       : [
@@ -240,7 +240,7 @@ const describedServices = ({ built }: OperatorParts): readonly DescribedService[
             contract: config.contract,
             mount: service.mount,
             publicUrl: urlBefore(service),
-            rows: [...(announced?.listed() ?? rows), ...(announced?.learned() ?? [])],
+            rows: [...(upstreamRoutes?.listed() ?? rows), ...(upstreamRoutes?.learned() ?? [])],
           },
         ],
   )
@@ -295,7 +295,7 @@ const openApiContent = (parts: OperatorParts): Buffer => {
 }
 
 /** Implements the admin side with the parts that serve requests: learned rows included. */
-export const createOperator = (parts: OperatorParts): GenerationOperator => {
+export const createOperator = (parts: OperatorParts): SnapshotOperator => {
   const { cache, config, publicUrl, built } = parts
   const ownDocument = ownDocuments(parts)
   const targets = createPublicTargets(built, publicUrl)
@@ -326,14 +326,14 @@ export const createOperator = (parts: OperatorParts): GenerationOperator => {
     warm: (request) => warmCache({ services: built, targets, cache }, request),
     entries: async ({ sort, limit }: EntriesQuery) =>
       (await cache.entries(orders[sort], limit)).map((entry) => shownEntry(entry, serviceNamed)),
-    explain: async ({ method, url, fields }) => ({
-      ...(await explainAt(targets, { method, target: url, fields })),
-      ...(await openWrites(url, requestField(fields, 'host'))),
-      storedResponses: await stored(url, requestField(fields, 'host')),
+    explain: async ({ method, url, fields: headers }) => ({
+      ...(await explainAt(targets, { method, target: url, headers })),
+      ...(await openWrites(url, requestHeader(headers, 'host'))),
+      storedResponses: await stored(url, requestHeader(headers, 'host')),
     }),
     drift: () => ({
-      services: built.flatMap(({ service: { name }, announced }) =>
-        announced === undefined ? [] : [{ service: name, differences: announced.drift() }],
+      services: built.flatMap(({ service: { name }, upstreamRoutes }) =>
+        upstreamRoutes === undefined ? [] : [{ service: name, differences: upstreamRoutes.drift() }],
       ),
     }),
     config: () => shownConfig(config),

@@ -1,16 +1,16 @@
 import type { Notice, ReloadOutcome } from '../admin/operator.ts'
 import type { Cache } from '../cache/cache.ts'
-import type { Note } from '../cache/invalidation.ts'
+import type { Invalidation } from '../cache/invalidation.ts'
 import type { Config } from '../config/config.ts'
 import { faultLine } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
 import { restartKeys, sameSettings } from '../config/same-settings.ts'
 import type { Service } from '../exchange/exchange.ts'
 import type { Log } from '../observability/logger.ts'
-import { documentChanges } from '../openapi/notes.ts'
-import { withheldFields } from '../service/decide.ts'
+import { documentChanges } from '../openapi/hints.ts'
+import { strippedHeaders } from '../service/decide.ts'
 import { type BuiltService, type Configured, ofService } from './build-service.ts'
-import type { BuiltGeneration } from './generation.ts'
+import type { BuiltSnapshot } from './snapshot.ts'
 
 /** Ends the health checks of upstreams that are not taken over; their requests in flight finish. */
 const stopChecks = (ended: readonly BuiltService[], goingOn: readonly BuiltService[]): void => {
@@ -23,12 +23,12 @@ type Configuration = { readonly built: readonly BuiltService[]; readonly config:
 /** What each response gets when it is sent, and the page of errors. */
 const ofSending = { responseHeaders: undefined, cors: undefined, errorPage: undefined }
 
-/** The settings that stored responses depend on; of `access` only the fields that the upstream does not get. */
+/** The settings that stored responses depend on; of `access` only the headers that the upstream does not get. */
 const ofStored = ({ service, limits }: Configured): unknown => ({
   ...service,
   ...ofSending,
   access: undefined,
-  withheld: withheldFields(service),
+  stripped: strippedHeaders(service),
   limits: ofService(limits),
 })
 
@@ -43,7 +43,11 @@ const keptServices = (last: Configuration, next: Configuration): ReadonlySet<str
   return new Set(reusable.map(({ config }) => config.name))
 }
 
-export const everythingNotes = ({ name, contract: { tagger }, local }: Service): readonly Note[] => [
+export const invalidationsOfAll = ({
+  name,
+  contract: { tagger },
+  local,
+}: Service): readonly Invalidation[] => [
   tagger.everything === undefined
     ? { kind: 'prefix', service: name, prefix: '', mode: 'hard' }
     : { kind: 'tag', tag: tagger.everything, mode: 'hard' },
@@ -51,13 +55,13 @@ export const everythingNotes = ({ name, contract: { tagger }, local }: Service):
 ]
 
 /** Invalidates all services that are new in `next`, or built anew. */
-const replacedNotes = (last: Configuration, next: Configuration): readonly Note[] => {
+const invalidationsOfReplaced = (last: Configuration, next: Configuration): readonly Invalidation[] => {
   const keptNames = keptServices(last, next)
-  return next.built.flatMap(({ service }) => (keptNames.has(service.name) ? [] : everythingNotes(service)))
+  return next.built.flatMap(({ service }) => (keptNames.has(service.name) ? [] : invalidationsOfAll(service)))
 }
 
 /** Selects the stored responses to drop when `next` replaces `last`: those of all services with another configuration. */
-const outdatedAnswers = (last: Configuration, next: Configuration): ((service: string) => boolean) => {
+const staleResponses = (last: Configuration, next: Configuration): ((service: string) => boolean) => {
   const keptNames = keptServices(last, next)
   return (service) => !keptNames.has(service)
 }
@@ -73,12 +77,12 @@ export const logReload = (log: Pick<Log, 'info' | 'error'>, outcome: ReloadOutco
   log[level]({ outcome: kind, ...facts }, 'reload')
 }
 
-const mostShownFaults = 5
+const maxShownFaults = 5
 
 /** The first of them, and how many more there are. */
 const someOf = (lines: readonly string[]): string => {
-  const more = lines.length - mostShownFaults
-  return `${lines.slice(0, mostShownFaults).join('; ')}${more > 0 ? `; and ${more} more` : ''}`
+  const more = lines.length - maxShownFaults
+  return `${lines.slice(0, maxShownFaults).join('; ')}${more > 0 ? `; and ${more} more` : ''}`
 }
 
 /** Why the configuration in use is not the one of the file; nothing where it is. */
@@ -100,35 +104,35 @@ export const refusedReload = (outcome: ReloadOutcome | undefined): readonly Noti
 
 type ReloadParts = {
   readonly cache: Pick<Cache, 'purge'>
-  current(): BuiltGeneration
+  current(): BuiltSnapshot
   readConfig(): Promise<ConfigResult>
-  build(config: Config, hash: string, last: BuiltGeneration): Promise<BuiltGeneration>
-  /** Makes the new generation handle the requests, synchronously. */
-  replace(next: BuiltGeneration): void
-  announce(notes: readonly Note[]): Promise<unknown>
-  /** Reports the result, before the new generation answers a request. */
+  build(config: Config, hash: string, last: BuiltSnapshot): Promise<BuiltSnapshot>
+  /** Makes the new configuration snapshot handle the requests, synchronously. */
+  replace(next: BuiltSnapshot): void
+  broadcast(invalidations: readonly Invalidation[]): Promise<unknown>
+  /** Reports the result, before the new configuration snapshot answers a request. */
   report(outcome: ReloadOutcome): void
-  /** The previous generation has finished its requests, and is closed. */
-  ended(last: BuiltGeneration): void
-  /** Closing the previous generation failed; it handles no requests any more. */
+  /** The previous configuration snapshot has finished its requests, and is closed. */
+  ended(last: BuiltSnapshot): void
+  /** Closing the previous configuration snapshot failed; it handles no requests any more. */
   endingFailed(cause: unknown): void
 }
 
-/** Replaces the last generation, which finishes its requests and is then closed. `alive`: generations not closed yet. */
+/** Replaces the last configuration snapshot, which finishes its requests and is then closed. `alive`: configuration snapshots not closed yet. */
 const replace = (
   parts: ReloadParts,
-  alive: Set<BuiltGeneration>,
-  last: BuiltGeneration,
-  next: BuiltGeneration,
+  alive: Set<BuiltSnapshot>,
+  last: BuiltSnapshot,
+  next: BuiltSnapshot,
 ): void => {
-  const outdated = { kind: 'matching', matches: outdatedAnswers(last, next) } as const
+  const stale = { kind: 'matching', matches: staleResponses(last, next) } as const
   // Synchronous: no request is answered under new rules from a response stored under old ones. Requests of services that have been
   // replaced store nothing from here on (`Generation.has`).
   alive.add(next)
-  last.generation.replaceBy(next.generation)
+  last.snapshot.replaceBy(next.snapshot)
   parts.replace(next)
   stopChecks(last.built, next.built)
-  parts.cache.purge({ selector: outdated, mode: 'hard', dryRun: false })
+  parts.cache.purge({ selector: stale, mode: 'hard', dryRun: false })
   const end = async (): Promise<void> => {
     await last.inFlight.settled(last.config.drain.timeoutMs)
     alive.delete(last)
@@ -152,7 +156,7 @@ export const createReload = (parts: ReloadParts): (() => Promise<ReloadOutcome>)
     replace(parts, alive, last, next)
     // Others may have this configuration already. The writes of this process did not reach what they stored of services that it did
     // not have, although these have an upstream in common.
-    await parts.announce(replacedNotes(last, next))
+    await parts.broadcast(invalidationsOfReplaced(last, next))
     const documents = documentChanges(last.config, config)
     return documents.length === 0 ? { kind: 'applied', hash } : { kind: 'applied', hash, documents }
   }

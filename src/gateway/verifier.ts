@@ -7,15 +7,15 @@ import {
   type StoredResponse,
   type Verification,
   verifiedStatuses,
-  verifyingFields,
+  verifyingHeaders,
 } from '../cache/verification.ts'
 import type { VerifiedEvent } from '../exchange/events.ts'
-import type { Generation, Run } from '../exchange/exchange.ts'
+import type { ConfigSnapshot, Run } from '../exchange/exchange.ts'
 import { completed } from '../exchange/invalidate-write.ts'
 import { unlimited } from '../http/bounds.ts'
 import { parsedJson } from '../http/json-text.ts'
 import { createRecentValues } from '../http/memo.ts'
-import { fieldValue, type ResponseHead, shortText } from '../http/message.ts'
+import { headerValue, type ResponseHead, shortText } from '../http/message.ts'
 import { redactTarget } from '../http/targets.ts'
 import type { History } from '../observability/history.ts'
 import type { Log } from '../observability/logger.ts'
@@ -35,9 +35,9 @@ type VerifierOptions = {
   readonly verification: Verification
   readonly perSecond: number
   /** The longest time that others may take to hear of a write that the upstream has answered. */
-  readonly spreadMs: number
+  readonly broadcastMs: number
   /** The services of the configuration in use, which are not closed before `end`. */
-  begin(): { readonly generation: Generation; readonly run: Run; end(): void }
+  begin(): { readonly snapshot: ConfigSnapshot; readonly run: Run; end(): void }
   readonly report: (event: VerifiedEvent) => void
   /** Drops what the stored response shows, everywhere. */
   readonly differed: (difference: Difference) => Promise<unknown>
@@ -48,8 +48,8 @@ type VerifierOptions = {
 type Fetched = { readonly status: number; readonly content: Buffer }
 
 /** Differences that wait for a write that may explain them: more would hold more responses. */
-const mostUnderWay = 32
-const mostVarying = 2_000
+const maxUnderWay = 32
+const maxVarying = 2_000
 const sampleSize = 32
 /** Where an upstream may take any time. */
 const longestWriteMs = 120_000
@@ -62,37 +62,37 @@ const meansTheSame = (first: Fetched, second: Fetched): boolean => {
   return value !== undefined && isDeepStrictEqual(value, parsedJson(second.content.toString()))
 }
 
-const isCoded = (head: ResponseHead): boolean => fieldValue(head.fields, 'content-encoding') !== undefined
+const isCoded = (head: ResponseHead): boolean => headerValue(head.headers, 'content-encoding') !== undefined
 
 /**
  * Fetches stored responses again, at a steady rate, and compares. A difference counts when every write that may explain it has ended
  * and has removed nothing of it: a write that the upstream has carried out, but not answered, shows in what is fetched, and not yet in
  * what is stored.
  */
-export const createVerifier = ({ verification, perSecond, spreadMs, ...options }: VerifierOptions) => {
+export const createVerifier = ({ verification, perSecond, broadcastMs, ...options }: VerifierOptions) => {
   const stop = new AbortController()
   setMaxListeners(0, stop.signal)
-  const varying = createRecentValues<true>(mostVarying)
+  const varying = createRecentValues<true>(maxVarying)
   let waiting: StoredResponse[] = []
   const underWay = new Set<string>()
   let ids = 0
 
   const fetchAgain = async (stored: StoredResponse): Promise<Fetched | undefined> => {
     ids += 1
-    const { generation, run, end } = options.begin()
+    const { snapshot, run, end } = options.begin()
     try {
-      const exchange = anonymousGet(generation, partsOfKey(stored.key), {
+      const context = anonymousGet(snapshot, partsOfKey(stored.key), {
         id: `verify-${ids}`,
         origin: 'verify',
-        fields: verifyingFields,
+        headers: verifyingHeaders,
         signal: stop.signal,
       })
-      if (exchange === undefined) return undefined
-      const { access, contract } = exchange.service
-      const { profile } = contract.policyFor('GET', exchange.path)
+      if (context === undefined) return undefined
+      const { access, contract } = context.service
+      const { profile } = contract.policyFor('GET', context.path)
       // What a client's credential may have made for all cannot be fetched without it.
-      if (isWrittenByGet(exchange) || profile !== 'safe' || access !== undefined) return undefined
-      const response = await completed(await run(exchange), longestVerified, unlimited)
+      if (isWrittenByGet(context) || profile !== 'safe' || access !== undefined) return undefined
+      const response = await completed(await run(context), longestVerified, unlimited)
       const { content = Buffer.alloc(0) } = response
       if (!Buffer.isBuffer(content)) {
         content.destroy()
@@ -107,12 +107,12 @@ export const createVerifier = ({ verification, perSecond, spreadMs, ...options }
     }
   }
 
-  /** Until a write that had been sent when the wait began has ended, or has an unknown outcome, and all have heard of it. */
+  /** Until a write that had been sent when the wait began has ended, or has an unknown outcome, and all have acknowledged it. */
   const writesHaveEnded = async (service: string): Promise<void> => {
-    const { generation, end } = options.begin()
-    const { upstreamMs } = generation.services.find(({ name }) => name === service)?.limits ?? {}
+    const { snapshot, end } = options.begin()
+    const { upstreamMs } = snapshot.services.find(({ name }) => name === service)?.limits ?? {}
     end()
-    const ms = (upstreamMs || longestWriteMs) + spreadMs
+    const ms = (upstreamMs || longestWriteMs) + broadcastMs
     await sleep(ms, undefined, { signal: stop.signal, ref: false })
   }
 
@@ -159,7 +159,7 @@ export const createVerifier = ({ verification, perSecond, spreadMs, ...options }
   }
 
   const next = (): void => {
-    if (underWay.size >= mostUnderWay) return
+    if (underWay.size >= maxUnderWay) return
     if (waiting.length === 0) waiting = [...verification.sample(sampleSize)]
     const stored = waiting.pop()
     if (stored === undefined || underWay.has(stored.key) || varying.get(stored.key) === true) return
@@ -175,7 +175,7 @@ export const createVerifier = ({ verification, perSecond, spreadMs, ...options }
   }
 }
 
-const mostTags = 200
+const maxTags = 200
 const shownTags = 12
 const shownWrites = 5
 
@@ -194,8 +194,7 @@ export const dropDiffering =
     const writes = history.recent().invalidations.slice(0, shownWrites)
     const all = { kind: 'prefix', service, prefixes: [''] } as const
     const byTag = tags.map((tag) => ({ kind: 'tag', tag }) as const)
-    const selectors =
-      tags.length > mostTags ? [all] : [{ kind: 'target', service, target } as const, ...byTag]
+    const selectors = tags.length > maxTags ? [all] : [{ kind: 'target', service, target } as const, ...byTag]
     const entries = await cache.purge({ selectors, mode: 'hard', dryRun: false })
     history.purged({ cause: 'verify', reach: shown, entries: entries === 'unheard' ? 0 : entries })
     logger.error(

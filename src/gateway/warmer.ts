@@ -1,7 +1,13 @@
 import type { Clock } from '../clock.ts'
 import type { WarmedEvent } from '../exchange/events.ts'
-import { arrived, type Generation, type Received, type Run, serviceAtHost } from '../exchange/exchange.ts'
-import { fieldValue, type GatewayRequest, type GatewayResponse, targetParts } from '../http/message.ts'
+import {
+  arrived,
+  type ConfigSnapshot,
+  type RequestContext,
+  type Run,
+  serviceAtHost,
+} from '../exchange/exchange.ts'
+import { type GatewayRequest, type GatewayResponse, headerValue, targetParts } from '../http/message.ts'
 import { isWrite } from '../service/decide.ts'
 
 /**
@@ -41,7 +47,7 @@ export type WarmerOptions = {
   readonly limits: WarmLimits
   readonly clock: Clock
   /** The services of the configuration in use, which are not closed before `end`. */
-  begin(): { readonly generation: Generation; readonly run: Run; end(): void }
+  begin(): { readonly snapshot: ConfigSnapshot; readonly run: Run; end(): void }
   readonly report: (event: WarmedEvent) => void
   /** Called when the last target has been fetched, with the number of targets by outcome. */
   readonly finished: (counts: Readonly<Record<Outcome, number>>) => void
@@ -51,12 +57,17 @@ const noCounts = (): Record<Outcome, number> => ({ fetched: 0, hit: 0, bypassed:
 
 /** A request of this machine itself, as clients find the service, without any credential. */
 export const anonymousGet = (
-  generation: Generation,
+  snapshot: ConfigSnapshot,
   warm: WarmTarget,
-  { id, origin, fields, signal }: Pick<Received, 'id' | 'origin'> & Pick<GatewayRequest, 'fields' | 'signal'>,
+  {
+    id,
+    origin,
+    headers,
+    signal,
+  }: Pick<RequestContext, 'id' | 'origin'> & Pick<GatewayRequest, 'headers' | 'signal'>,
 ) => {
   const { host, scheme, target } = warm
-  const service = generation.services.find(({ name }) => name === warm.service)
+  const service = snapshot.services.find(({ name }) => name === warm.service)
   if (service === undefined) return undefined
   const form = host === '' ? service : serviceAtHost(service, host)
   return arrived({
@@ -67,12 +78,12 @@ export const anonymousGet = (
       protocol: (scheme || form.address.publicRoot).startsWith('https') ? 'https' : 'http',
       viaTrustedProxy: false,
     },
-    generation,
+    snapshot,
     service: form,
     request: {
       method: 'GET',
       target: form.mount + target,
-      fields: { host: form.address.publicHost, ...fields },
+      headers: { host: form.address.publicHost, ...headers },
       content: undefined,
       signal,
     },
@@ -81,20 +92,23 @@ export const anonymousGet = (
 }
 
 /** To fetch it would change something. */
-export const isWrittenByGet = ({ service: { contract }, path, query }: Received): boolean =>
+export const isWrittenByGet = ({ service: { contract }, path, query }: RequestContext): boolean =>
   isWrite(contract, contract.policyFor('GET', path), {
     method: 'GET',
-    sensitive: contract.sensitivityOf(path, query),
+    uncacheable: contract.uncacheableReasonOf(path, query),
     sharesRoutes: () => true,
   })
 
 const failed = (reason: string): WarmResult => ({ outcome: 'failed', reason })
 
-const resultOf = ({ status, fields }: GatewayResponse, { record: { cache, code } }: Received): WarmResult => {
+const resultOf = (
+  { status, headers }: GatewayResponse,
+  { record: { cache, code } }: RequestContext,
+): WarmResult => {
   if (status >= 400) return failed(code === undefined ? `status ${status}` : `status ${status}, ${code}`)
   if (cache === 'hit') return { outcome: 'hit', reason: '' }
   // Beside `fwd`, a detail is the reason that the response is not stored.
-  const [, detail] = /; detail=([a-z-]+)$/.exec(fieldValue(fields, 'cache-status') ?? '') ?? []
+  const [, detail] = /; detail=([a-z-]+)$/.exec(headerValue(headers, 'cache-status') ?? '') ?? []
   return cache === 'bypass' || cache === 'none' || detail !== undefined
     ? { outcome: 'bypassed', reason: `not stored: ${detail ?? 'the gateway answers it itself'}` }
     : { outcome: 'fetched', reason: '' }
@@ -113,27 +127,27 @@ export const createWarmer = (options: WarmerOptions) => {
   let counts = noCounts()
   let ids = 0
 
-  const note = (service: string, outcome: Outcome): void => {
+  const invalidation = (service: string, outcome: Outcome): void => {
     counts[outcome] += 1
     report({ kind: 'warmed', service, outcome })
   }
   const fetchOne = async (target: WarmTarget): Promise<WarmResult> => {
     ids += 1
-    const { generation, run, end } = options.begin()
+    const { snapshot, run, end } = options.begin()
     try {
-      const exchange = anonymousGet(generation, target, {
+      const context = anonymousGet(snapshot, target, {
         id: `warm-${ids}`,
         origin: 'client',
-        fields: { accept: '*/*', 'user-agent': 'trellis-warm' },
+        headers: { accept: '*/*', 'user-agent': 'trellis-warm' },
         signal: stop.signal,
       })
-      if (exchange === undefined) return failed('its service is no longer configured')
-      if (isWrittenByGet(exchange)) return { outcome: 'bypassed', reason: 'a GET of it changes something' }
-      const response = await run(exchange)
+      if (context === undefined) return failed('its service is no longer configured')
+      if (isWrittenByGet(context)) return { outcome: 'bypassed', reason: 'a GET of it changes something' }
+      const response = await run(context)
       const { content } = response
       // Read to its end: the store takes complete responses.
       if (content !== undefined && !Buffer.isBuffer(content)) for await (const _ of content);
-      return resultOf(response, exchange)
+      return resultOf(response, context)
     } catch {
       return failed('the response was incomplete')
     } finally {
@@ -143,7 +157,7 @@ export const createWarmer = (options: WarmerOptions) => {
   const begin = async ({ target, settle }: Waiting): Promise<void> => {
     inFlight += 1
     const result = await fetchOne(target)
-    note(target.service, result.outcome)
+    invalidation(target.service, result.outcome)
     settle(result)
     inFlight -= 1
     if (inFlight === 0 && waiting.size === 0 && !stop.signal.aborted) {
@@ -183,7 +197,7 @@ export const createWarmer = (options: WarmerOptions) => {
           added += 1
           return entry.result
         }
-        note(target.service, 'dropped')
+        invalidation(target.service, 'dropped')
         return Promise.resolve(dropped('more URLs wait than cache.warm.max'))
       })
       proceed()

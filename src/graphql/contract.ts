@@ -1,11 +1,11 @@
 import type { GraphqlConfig } from '../config/config.ts'
-import { essence, type RequestFields, requestField } from '../http/message.ts'
+import { essence, type RequestHeaders, requestHeader } from '../http/message.ts'
 import { isGetOrHead, isOptions } from '../http/methods.ts'
 import { plainItems } from '../service/batch-row.ts'
 import { type ContentPlan, type Contract, planByMediaType } from '../service/contract.ts'
 import { methodNotAllowed } from '../service/problem.ts'
 import { createRowsInUse } from '../service/router.ts'
-import type { Endpoint, RouteFinding, Row } from '../service/row.ts'
+import type { Endpoint, RouteMatch, Row } from '../service/row.ts'
 import { graphqlShape } from './errors.ts'
 import { Requests } from './requests.ts'
 import { createGraphqlTagger } from './tagger.ts'
@@ -15,7 +15,7 @@ const endpoint: Endpoint = {
   arguments: {},
   acceptsUploads: true,
   // Accept is part of the key.
-  readsFields: true,
+  readsHeaders: true,
 }
 
 /** The one endpoint, at the mount itself. */
@@ -35,7 +35,7 @@ const rows: readonly Row[] = [endpointRow]
 /** The endpoint of the upstream is its base path, without a slash behind it. */
 const findEndpoint =
   (basePath: string): Contract['find'] =>
-  (method, requested): RouteFinding => {
+  (method, requested): RouteMatch => {
     const path = basePath === '/' ? '/' : ''
     if (requested !== '/' && requested !== '') return { kind: 'unlisted', path: requested }
     if (isOptions(method)) return { kind: 'options', row: endpointRow, path }
@@ -48,23 +48,23 @@ const findEndpoint =
 const overrides = ['x-http-method-override', 'x-http-method', 'x-method-override'] as const
 
 const requestMeaning: Contract['meaning'] = (method, _query, fields) => {
-  const override = overrides.map((name) => requestField(fields, name)).find((value) => value !== undefined)
+  const override = overrides.map((name) => requestHeader(fields, name)).find((value) => value !== undefined)
   return override === undefined || override.toUpperCase() === method
     ? { kind: 'method', method }
     : { kind: 'refused', detail: 'The method may not be overridden.' }
 }
 
 /** JSON in UTF-8 without a content coding is read; anything else, such as an upload, is forwarded as a write. */
-const planByContent = (method: string, taken: Endpoint, fields: RequestFields): ContentPlan => {
+const planByContent = (method: string, taken: Endpoint, fields: RequestHeaders): ContentPlan => {
   if (isGetOrHead(method)) return planByMediaType(method, taken, fields)
-  const type = requestField(fields, 'content-type')
+  const type = requestHeader(fields, 'content-type')
   const isOtherCharset = /charset\s*=(?!\s*"?utf-?8\b)/i.test(type ?? '')
   const isRead =
     essence(type) === 'application/json' && !isOtherCharset && fields['content-encoding'] === undefined
   return isRead ? 'read' : 'stream'
 }
 
-type Options = Pick<Contract, 'policyFor' | 'sensitivityOf' | 'actsAsWrite'> & {
+type Options = Pick<Contract, 'policyFor' | 'uncacheableReasonOf' | 'actsAsWrite'> & {
   readonly limits: { readonly jsonDepth: number }
 }
 
@@ -78,10 +78,10 @@ export const createGraphqlContract = (
     ...reads,
     name: 'graphql',
     rows,
-    announced: rows,
+    registered: rows,
     ...createRowsInUse(findEndpoint(config.upstream.basePath)),
     unlisted: 'refuse',
-    announces: false,
+    hasIndex: false,
     hasRoutes: true,
     options: 'upstream',
     meaning: requestMeaning,
@@ -90,9 +90,9 @@ export const createGraphqlContract = (
     challenge: undefined,
     contentPlan: planByContent,
     validator: requests,
-    declaredFields: [],
+    declaredHeaders: [],
     keyParameters: [],
-    keyFields: [],
+    keyHeaders: [],
     items: plainItems,
     // Rules name operations, which the content of a request decides.
     policyFor: () => ({ ...policyFor('query', '/'), rule: undefined }),

@@ -137,8 +137,8 @@ export class Documents {
   }
 
   read(text: string): DocumentReading {
-    const remembered = this.#byText.get(text)?.value
-    if (remembered !== undefined) return remembered
+    const memoize = this.#byText.get(text)?.value
+    if (memoize !== undefined) return memoize
     const reading = readDocument(text, this.#limits)
     // Texts over the limit are not kept.
     if (text.length <= this.#limits.maxBytes)

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../errors.ts'
-import { type RequestFields, requestField } from '../http/message.ts'
+import { type RequestHeaders, requestHeader } from '../http/message.ts'
 import type { ErrorShape, Invalid } from '../service/contract.ts'
 import { errorText } from '../service/problem.ts'
 import type { RefusedDocument } from './limits.ts'
@@ -8,8 +8,8 @@ const json = 'application/json; charset=utf-8'
 const responseJson = 'application/graphql-response+json; charset=utf-8'
 
 /** GraphQL over HTTP §4.1: clients from before 2025 ask for application/json, or for nothing. */
-const contentTypeFor = (fields: RequestFields): string =>
-  (requestField(fields, 'accept') ?? '').toLowerCase().includes('application/graphql-response+json')
+const contentTypeFor = (fields: RequestHeaders): string =>
+  (requestHeader(fields, 'accept') ?? '').toLowerCase().includes('application/graphql-response+json')
     ? responseJson
     : json
 
@@ -41,14 +41,14 @@ export const graphqlShape: ErrorShape = {
   contentTypeFor,
   body: bodyOf,
   text: JSON.stringify,
-  fields: () => [],
-  refusal: ({ fields }, { status }) => ({
+  headers: () => [],
+  refusal: ({ headers: fields }, { status }) => ({
     contentType: contentTypeFor(fields),
-    fields: [
+    headers: [
       ...['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'],
       ...(status === 405 ? ['Allow', 'POST'] : []),
     ],
   }),
   itemBody: (_status, body) => body,
-  batchFields: () => ['Cache-Control', 'no-store'],
+  batchHeaders: () => ['Cache-Control', 'no-store'],
 }

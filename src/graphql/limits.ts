@@ -93,12 +93,12 @@ class Measurement {
 
   /** Also of fragments that nothing spreads, since upstreams read these too. */
   ofAll({ definitions }: DocumentNode): Measures {
-    return definitions.reduce<Measures>((most, definition) => {
+    return definitions.reduce<Measures>((max, definition) => {
       if (definition.kind === Kind.FRAGMENT_DEFINITION)
-        return joined(most, { ...this.#ofFragment(definition.name.value), aliases: 0 })
+        return joined(max, { ...this.#ofFragment(definition.name.value), aliases: 0 })
       return definition.kind === Kind.OPERATION_DEFINITION
-        ? joined(most, this.of(definition.selectionSet))
-        : most
+        ? joined(max, this.of(definition.selectionSet))
+        : max
     }, nothing)
   }
 

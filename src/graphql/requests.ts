@@ -1,6 +1,6 @@
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import type { GraphqlConfig } from '../config/config.ts'
-import { requestField } from '../http/message.ts'
+import { requestHeader } from '../http/message.ts'
 import { isGetOrHead, isKeyedByContent } from '../http/methods.ts'
 import type { ContentMeaning, Contract, Validation, ValidationInput } from '../service/contract.ts'
 import { createByteMemo, Documents } from './document.ts'
@@ -30,7 +30,7 @@ type Sent = {
 const noArguments: Readonly<Record<string, unknown>> = Object.freeze({})
 
 /** Longer requests are read again each time. */
-const maxRememberedLength = 256 * 1024
+const maxMemoizedLength = 256 * 1024
 const memoBytes = 8 * 1024 * 1024
 
 /** The path by which a rule names an operation, such as `query Me`. No operation has the name of those without one. */
@@ -44,7 +44,7 @@ export class Requests {
   readonly #policyFor: Contract['policyFor']
   readonly #documents: Documents
   /** Of reads, by their octets: a hit parses nothing. */
-  readonly #remembered = createByteMemo<Validation>(memoBytes)
+  readonly #memoize = createByteMemo<Validation>(memoBytes)
 
   constructor(config: GraphqlConfig['graphql'], jsonDepth: number, policyFor: Contract['policyFor']) {
     this.#config = config
@@ -54,16 +54,16 @@ export class Requests {
   }
 
   validate(input: ValidationInput): Validation {
-    const { method, query, content, fields } = input
+    const { method, query, content, headers: fields } = input
     const place = placeOf(method)
-    const accept = (fields && requestField(fields, 'accept')) ?? ''
-    if (query.length + (content?.length ?? 0) > maxRememberedLength) return this.#read(input, place, accept)
+    const accept = (fields && requestHeader(fields, 'accept')) ?? ''
+    if (query.length + (content?.length ?? 0) > maxMemoizedLength) return this.#read(input, place, accept)
     const text = `${place} ${accept}\n${query}\n${content?.toString('latin1') ?? ''}`
-    const remembered = this.#remembered.get(text)?.value
-    if (remembered !== undefined) return remembered
+    const memoize = this.#memoize.get(text)?.value
+    if (memoize !== undefined) return memoize
     const validation = this.#read(input, place, accept)
     const isRead = validation.kind === 'valid' && validation.meaning?.effect === 'read'
-    if (isRead) this.#remembered.set(text, { value: validation, bytes: 2 * text.length })
+    if (isRead) this.#memoize.set(text, { value: validation, bytes: 2 * text.length })
     return validation
   }
 

@@ -8,7 +8,7 @@ import {
   type WriteResponse,
 } from '../cache/tagger.ts'
 import { isJsonObject, ownMember } from '../http/json-text.ts'
-import { essence, fieldValue, fieldValues } from '../http/message.ts'
+import { essence, headerValue, headerValues } from '../http/message.ts'
 import type { Tagger } from '../service/contract.ts'
 
 const mediaTypes: ReadonlySet<string> = new Set(['application/json', 'application/graphql-response+json'])
@@ -32,10 +32,10 @@ const isResult = (content: Buffer): boolean => {
   )
 }
 
-const isReadable = ({ status, fields, content }: TaggedResponse): boolean =>
+const isReadable = ({ status, headers: fields, content }: TaggedResponse): boolean =>
   status === 200 &&
-  mediaTypes.has(essence(fieldValue(fields, 'content-type'))) &&
-  fieldValue(fields, 'content-encoding') === undefined &&
+  mediaTypes.has(essence(headerValue(fields, 'content-type'))) &&
+  headerValue(fields, 'content-encoding') === undefined &&
   isResult(content)
 
 /** Nothing was executed: there is no `data`, not even null (GraphQL §7.1.2). */
@@ -48,8 +48,8 @@ const changedNothing = (response: WriteResponse | undefined): boolean => {
 const longestTag = 128
 
 /** The keys by which WPGraphQL Smart Cache purges. */
-const wordpressKeys = (names: TagNames, { fields }: TaggedResponse): readonly string[] =>
-  fieldValues(fields, 'x-graphql-keys')
+const wordpressKeys = (names: TagNames, { headers: fields }: TaggedResponse): readonly string[] =>
+  headerValues(fields, 'x-graphql-keys')
     .flatMap((line) => line.split(/\s+/))
     .filter((key) => key !== '' && key.length <= longestTag)
     .map((key) => names.upstream(key))
@@ -66,7 +66,7 @@ export const createGraphqlTagger = (options: {
   return {
     storedTags: (_found, _args, response) => [
       names.all,
-      ...upstreamTags(names, response.fields),
+      ...upstreamTags(names, response.headers),
       ...wordpressKeys(names, response),
     ],
     callers: undefined,
@@ -75,7 +75,9 @@ export const createGraphqlTagger = (options: {
     writtenTags: (_found, _args, _method, response, _shown, isReported = false) => {
       if (isReported || changedNothing(response)) return []
       const groups =
-        options.tags === 'complete' && response !== undefined ? invalidatedGroups(names, response.fields) : []
+        options.tags === 'complete' && response !== undefined
+          ? invalidatedGroups(names, response.headers)
+          : []
       return groups.length > 0 ? groups : [names.all]
     },
     everything: names.all,

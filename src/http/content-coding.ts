@@ -1,17 +1,17 @@
 import type { Transform } from 'node:stream'
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
-import { cacheControlOf } from './caching-fields.ts'
+import { cacheControlOf } from './caching-headers.ts'
 import { tagOfCoded } from './conditional/preconditions.ts'
-import { remembered } from './memo.ts'
+import { memoize } from './memo.ts'
 import {
   essence,
-  type FieldLines,
-  fieldValue,
-  hasField,
+  type HeaderLines,
+  hasHeader,
+  headerValue,
   type ResponseHead,
-  withField,
-  withoutFields,
+  withHeader,
+  withoutHeaders,
 } from './message.ts'
 
 const codableTypes: ReadonlySet<string> = new Set([
@@ -29,14 +29,14 @@ const codableTypes: ReadonlySet<string> = new Set([
   'image/x-icon',
 ])
 
-const isCodableType = remembered((contentType) => {
+const isCodableType = memoize((contentType) => {
   const type = essence(contentType)
   if (type.startsWith('text/')) return type !== 'text/event-stream'
   return codableTypes.has(type) || type.endsWith('+json') || type.endsWith('+xml')
 })
 
-/** Fields that describe the uncoded bytes, or show that the content has a coding already. */
-const fieldsOfBytes: ReadonlySet<string> = new Set([
+/** Headers that describe the uncoded bytes, or show that the content has a coding already. */
+const headersOfBytes: ReadonlySet<string> = new Set([
   'content-encoding',
   'content-range',
   'content-digest',
@@ -47,31 +47,31 @@ const fieldsOfBytes: ReadonlySet<string> = new Set([
 
 /** May its content be sent in another content coding? Not with no-transform (RFC 9111 §5.2.2.6). */
 export const mayBeCoded = (head: ResponseHead): boolean =>
-  isCodableType(fieldValue(head.fields, 'content-type') ?? '') &&
-  !hasField(head.fields, fieldsOfBytes) &&
-  !cacheControlOf(head.fields).has('no-transform')
+  isCodableType(headerValue(head.headers, 'content-type') ?? '') &&
+  !hasHeader(head.headers, headersOfBytes) &&
+  !cacheControlOf(head.headers).has('no-transform')
 
-/** Fields of the uncoded form that a coded one does not have, or has with another value. */
+/** Headers of the uncoded form that a coded one does not have, or has with another value. */
 const ofUncoded: ReadonlySet<string> = new Set(['etag', 'content-length', 'accept-ranges'])
 
-/** The fields of a response in another coding; its strong entity tag differs, since the bytes do (RFC 9110 §8.8.3.3). */
-export const codedFields = (fields: FieldLines, coding: Coding): string[] => {
-  const coded = withoutFields(fields, ofUncoded)
-  const tag = fieldValue(fields, 'etag')
+/** The headers of a response in another coding; its strong entity tag differs, since the bytes do (RFC 9110 §8.8.3.3). */
+export const codedHeaders = (headers: HeaderLines, coding: Coding): string[] => {
+  const coded = withoutHeaders(headers, ofUncoded)
+  const tag = headerValue(headers, 'etag')
   if (tag !== undefined) coded.push('ETag', tagOfCoded(tag, coding))
   coded.push('Content-Encoding', coding)
   return coded
 }
 
-const differsByCoding = remembered((vary) =>
+const differsByCoding = memoize((vary) =>
   vary.split(',').some((name) => ['accept-encoding', '*'].includes(name.trim().toLowerCase())),
 )
 
 /** Coded and uncoded forms differ by Accept-Encoding alone (RFC 9110 §12.5.5). */
-export const withVaryByCoding = (fields: FieldLines): FieldLines => {
-  const vary = fieldValue(fields, 'vary')
-  if (vary === undefined) return [...fields, 'Vary', 'Accept-Encoding']
-  return differsByCoding(vary) ? fields : withField(fields, 'Vary', `${vary}, Accept-Encoding`)
+export const withVaryByCoding = (headers: HeaderLines): HeaderLines => {
+  const vary = headerValue(headers, 'vary')
+  if (vary === undefined) return [...headers, 'Vary', 'Accept-Encoding']
+  return differsByCoding(vary) ? headers : withHeader(headers, 'Vary', `${vary}, Accept-Encoding`)
 }
 
 /** Content codings that the gateway makes (RFC 9110 §8.4.1; zstd: RFC 8878). */
@@ -164,7 +164,7 @@ const opaque: ContentCoding = { kind: 'opaque' }
 const isDecodable = (coding: string): coding is Decodable => Object.hasOwn(decoders, coding)
 
 export const contentCodingOf = (head: ResponseHead): ContentCoding => {
-  const value = fieldValue(head.fields, 'content-encoding')
+  const value = headerValue(head.headers, 'content-encoding')
   if (value === undefined) return none
   const names = value
     .toLowerCase()
@@ -176,13 +176,13 @@ export const contentCodingOf = (head: ResponseHead): ContentCoding => {
   if (coding === undefined) return none
   if (!names.some((name) => isDecodable(name) || others.has(name))) return unknown
   if (names.length > 1 || !isDecodable(coding)) return opaque
-  return cacheControlOf(head.fields).has('no-transform') ? opaque : { kind: 'coded', coding }
+  return cacheControlOf(head.headers).has('no-transform') ? opaque : { kind: 'coded', coding }
 }
 
 /** A stream that undoes the coding; it fails at a content that is not of the coding, or is incomplete. */
 export const createDecoder = (coding: Decodable): Transform => decoders[coding]()
 
-/** Fields that describe the coded bytes. */
+/** Headers that describe the coded bytes. */
 const ofCoded: ReadonlySet<string> = new Set([
   'content-encoding',
   'content-length',
@@ -199,17 +199,17 @@ export const tagOfDecoded = (tag: string): string => tagOfCoded(tag, 'identity')
 
 /** The head of a response whose coding was undone. */
 export const decodedHead = (head: ResponseHead): ResponseHead => {
-  const fields = withoutFields(head.fields, ofCoded)
-  const tag = fieldValue(head.fields, 'etag')
-  if (tag !== undefined) fields.push('ETag', tagOfDecoded(tag))
-  return { status: head.status, fields }
+  const headers = withoutHeaders(head.headers, ofCoded)
+  const tag = headerValue(head.headers, 'etag')
+  if (tag !== undefined) headers.push('ETag', tagOfDecoded(tag))
+  return { status: head.status, headers }
 }
 
 /** More members than any client sends; the rest is not read. */
-const mostMembers = 32
+const maxMembers = 32
 
 /** A weight is the only parameter that a coding has; the rest is not read. */
-const mostParameters = 4
+const maxParameters = 4
 
 /** RFC 9110 §12.4.2: at most three digits after the point. An invalid weight counts as absent. */
 const weightPattern = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
@@ -230,8 +230,8 @@ const weightIn = (parameters: readonly string[]): number => {
 /** Reads any text without failing; a coding that is named twice keeps its first weight. */
 const weightsIn = (value: string): ReadonlyMap<string, number> => {
   const weights = new Map<string, number>()
-  for (const member of value.split(',', mostMembers)) {
-    const [name = '', ...parameters] = member.split(';', 1 + mostParameters)
+  for (const member of value.split(',', maxMembers)) {
+    const [name = '', ...parameters] = member.split(';', 1 + maxParameters)
     const written = name.trim().toLowerCase()
     const coding = Object.hasOwn(sameAs, written) ? (sameAs[written] as string) : written
     if (coding !== '' && !weights.has(coding)) weights.set(coding, weightIn(parameters))

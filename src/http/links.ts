@@ -1,12 +1,12 @@
-import type { FieldLines } from './message.ts'
+import type { HeaderLines } from './message.ts'
 
-// URLs in the fields of responses: Location, Content-Location (RFC 9110), Link (RFC 8288) and Refresh (HTML, "Refresh").
+// URLs in the headers of responses: Location, Content-Location (RFC 9110), Link (RFC 8288) and Refresh (HTML, "Refresh").
 
 /** Longer text is not taken for a URL. */
 export const maxUrlLength = 8192
 
 /** Further ones of a response stay: reading each as a URL takes microseconds. */
-export const mostReferences = 128
+export const maxReferences = 128
 
 /** A reference in another form; undefined: it stays. */
 export type MapReference = (reference: string) => string | undefined
@@ -22,7 +22,7 @@ const targetStart = (value: string, from: number): number => {
   return -1
 }
 
-/** The targets of a Link field (RFC 8288 §3): text in angle brackets outside a quoted string. */
+/** The targets of a Link header (RFC 8288 §3): text in angle brackets outside a quoted string. */
 export const mapLinkValue = (value: string, map: MapReference): string => {
   let mapped = ''
   let at = 0
@@ -49,7 +49,7 @@ const mapRefresh = (value: string, map: MapReference): string => {
   return mapped === undefined ? value : start + mapped + value.slice(end)
 }
 
-/** The value of a field, its name in lower case, with the URLs in it mapped. */
+/** The value of a header, its name in lower case, with the URLs in it mapped. */
 export const mapReferences = (name: string, value: string, map: MapReference): string => {
   switch (name) {
     case 'link':
@@ -169,10 +169,10 @@ export const createPublicLinks = (options: PublicLinksOptions) => {
     return shown === undefined ? undefined : asReference(shown)
   }
 
-  /** The fields of the response to `path`, a path below the mount; the same lines where nothing changes. */
-  return (lines: FieldLines, path: string): FieldLines => {
+  /** The headers of the response to `path`, a path below the mount; the same lines where nothing changes. */
+  return (lines: HeaderLines, path: string): HeaderLines => {
     let changed: string[] | undefined
-    let referencesLeft = mostReferences
+    let referencesLeft = maxReferences
     const map = (reference: string): string | undefined =>
       referencesLeft-- > 0 ? mapped(reference, path) : undefined
     for (let i = 0; i < lines.length; i += 2) {

@@ -4,12 +4,12 @@ import { shortText } from './message.ts'
 const longest = 256
 
 /** A bounded memory of values by text. Two generations stand in for an order of use: what is read moves to the young one. */
-export const createRecentValues = <Value>(mostValues: number) => {
-  const perGeneration = Math.ceil(mostValues / 2)
+export const createRecentValues = <Value>(maxValues: number) => {
+  const perHalf = Math.ceil(maxValues / 2)
   let young = new Map<string, Value>()
   let old = new Map<string, Value>()
   const set = (text: string, value: Value): void => {
-    if (young.size >= perGeneration) {
+    if (young.size >= perHalf) {
       old = young
       young = new Map()
     }
@@ -35,7 +35,7 @@ export const createRecentValues = <Value>(mostValues: number) => {
  * The last number that each text got. Bounded in texts and in their length, which clients choose: for the texts that were dropped
  * counts the highest of their numbers.
  */
-export const createLastNumbers = (mostTexts: number) => {
+export const createLastNumbers = (maxTexts: number) => {
   const last = new Map<string, number>()
   let floor = 0
   const setAll = (number: number): void => {
@@ -48,7 +48,7 @@ export const createLastNumbers = (mostTexts: number) => {
       // Deleted first, so that the map is in the order of the numbers.
       last.delete(text)
       last.set(text, number)
-      if (last.size <= mostTexts) return
+      if (last.size <= maxTexts) return
       const [oldest, at] = last.entries().next().value as [string, number]
       last.delete(oldest)
       setAll(at)
@@ -67,14 +67,14 @@ export const createLastNumbers = (mostTexts: number) => {
 }
 
 /**
- * The same function of a text, with its results for the last different texts: fields of responses often repeat. For functions of
+ * The same function of a text, with its results for the last different texts: headers of responses often repeat. For functions of
  * nothing but the text, whose results are never changed. A flood of new texts costs a second reading and no more.
  */
-export const remembered = <Result>(
+export const memoize = <Result>(
   read: (text: string) => Result,
-  perGeneration = 256,
+  perHalf = 256,
 ): ((text: string) => Result) => {
-  const recent = createRecentValues<{ readonly result: Result }>(2 * perGeneration)
+  const recent = createRecentValues<{ readonly result: Result }>(2 * perHalf)
   return (text) => {
     const entry = recent.get(text)
     if (entry !== undefined) return entry.result
@@ -85,7 +85,7 @@ export const remembered = <Result>(
 }
 
 /** The same function of a text, with its result for the last text, of any length: a request asks for the same one again and again. */
-export const rememberedLast = <Result extends object>(
+export const memoizeLast = <Result extends object>(
   read: (text: string) => Result,
 ): ((text: string) => Result) => {
   let last: { readonly text: string; readonly result: Result } | undefined
@@ -96,7 +96,7 @@ export const rememberedLast = <Result extends object>(
 }
 
 /** The same function of an object, with its result for as long as the object exists. For objects that are never changed. */
-export const rememberedFor = <Key extends object, Result extends object>(
+export const memoizeByObject = <Key extends object, Result extends object>(
   read: (key: Key) => Result,
 ): ((key: Key) => Result) => {
   const results = new WeakMap<Key, Result>()

@@ -11,7 +11,7 @@ const longestKept = 128
 const mark = '#'
 
 /**
- * The text, or SHA-256 of one that is long: a client that sends 14 KB in a field that a response varies by must not decide how much
+ * The text, or SHA-256 of one that is long: a client that sends 14 KB in a header that a response varies by must not decide how much
  * memory a key takes. Different texts stay different.
  */
 export const shortText = (text: string): string =>
@@ -23,7 +23,7 @@ export const shortText = (text: string): string =>
 export const ownText = (text: string): string => Buffer.from(text).toString()
 
 /** Bytes beside the content in its buffer, up to this and up to a quarter of the content, cost less than a copy. */
-const mostBesides = 1024
+const maxBesides = 1024
 
 /**
  * A content in its own buffer. Small buffers are often slices of a pool, which they would keep alive; a content that came in one
@@ -31,20 +31,20 @@ const mostBesides = 1024
  */
 export const ownBytes = (content: Buffer): Buffer => {
   const besides = content.buffer.byteLength - content.length
-  if (besides <= mostBesides && besides * 4 <= content.length) return content
+  if (besides <= maxBesides && besides * 4 <= content.length) return content
   const copy = Buffer.allocUnsafeSlow(content.length)
   content.copy(copy)
   return copy
 }
 
 /**
- * Header fields (RFC 9110 §5). Responses keep theirs as one flat array of name, value, name, value …:
+ * Headers (RFC 9110 §5). Responses keep theirs as one flat array of name, value, name, value …:
  * order and repeated lines survive, and a stored response is ready for `writeHead` without a rebuild.
  */
-export type FieldLines = readonly string[]
+export type HeaderLines = readonly string[]
 
-/** Request fields as node:http gives them: lower-case names, repeated lines already combined. */
-export type RequestFields = Readonly<Record<string, string | string[] | undefined>>
+/** Request headers as node:http gives them: lower-case names, repeated lines already combined. */
+export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /** RFC 9110 §5.1: names compare without regard to case. Most differ in length already. */
 const isNamed = (name: string | undefined, wanted: string): boolean =>
@@ -52,8 +52,8 @@ const isNamed = (name: string | undefined, wanted: string): boolean =>
   name.length === wanted.length &&
   (name === wanted || name.toLowerCase() === wanted.toLowerCase())
 
-/** All values of one field, in order. */
-export const fieldValues = (lines: FieldLines, name: string): string[] => {
+/** All values of one header, in order. */
+export const headerValues = (lines: HeaderLines, name: string): string[] => {
   const values: string[] = []
   for (let i = 0; i < lines.length; i += 2) {
     if (isNamed(lines[i], name)) values.push(lines[i + 1] as string)
@@ -61,8 +61,8 @@ export const fieldValues = (lines: FieldLines, name: string): string[] => {
   return values
 }
 
-/** The combined value of a field (RFC 9110 §5.3), or undefined when no line carries it. */
-export const fieldValue = (lines: FieldLines, name: string): string | undefined => {
+/** The combined value of a header (RFC 9110 §5.3), or undefined when no line carries it. */
+export const headerValue = (lines: HeaderLines, name: string): string | undefined => {
   let value: string | undefined
   for (let i = 0; i < lines.length; i += 2) {
     if (isNamed(lines[i], name)) value = value === undefined ? lines[i + 1] : `${value}, ${lines[i + 1]}`
@@ -70,27 +70,27 @@ export const fieldValue = (lines: FieldLines, name: string): string | undefined 
   return value
 }
 
-/** The combined value of a request field. node:http gives an object that inherits a `constructor`, and documents may declare such a header. */
-export const requestField = (fields: RequestFields, name: string): string | undefined => {
-  const value = fields[name]
+/** The combined value of a request header. node:http gives an object that inherits a `constructor`, and documents may declare such a header. */
+export const requestHeader = (headers: RequestHeaders, name: string): string | undefined => {
+  const value = headers[name]
   if (typeof value === 'string') return value
   return Array.isArray(value) ? value.join(', ') : undefined
 }
 
-const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):([^\0\r\n]{0,8192})$/
+const headerLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}):([^\0\r\n]{0,8192})$/
 
-/** The fields of lines such as `Name: value`, combined as node:http does it (RFC 9110 §5.3, RFC 9113 §8.2.3); undefined when one is malformed. */
-export const fieldsOfLines = (lines: readonly string[]): Record<string, string> | undefined => {
-  const fields = new Map<string, string>()
+/** The headers of lines such as `Name: value`, combined as node:http does it (RFC 9110 §5.3, RFC 9113 §8.2.3); undefined when one is malformed. */
+export const headersOfLines = (lines: readonly string[]): Record<string, string> | undefined => {
+  const headers = new Map<string, string>()
   for (const line of lines) {
-    const [, written, padded] = fieldLine.exec(line) ?? []
+    const [, written, padded] = headerLine.exec(line) ?? []
     if (written === undefined || padded === undefined) return undefined
     const value = padded.trim()
     const name = written.toLowerCase()
-    const before = fields.get(name)
-    fields.set(name, before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ', '}${value}`)
+    const before = headers.get(name)
+    headers.set(name, before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ', '}${value}`)
   }
-  return Object.fromEntries(fields)
+  return Object.fromEntries(headers)
 }
 
 /** Type and subtype of a Content-Type in lower case, without parameters (RFC 9110 §8.3.1). */
@@ -103,23 +103,23 @@ const eventStream = /^\s*text\/event-stream\s*(?:;|$)/i
  * ends. Other types do not say so of themselves.
  */
 export const isEventStream = (head: ResponseHead): boolean =>
-  eventStream.test(fieldValue(head.fields, 'content-type') ?? '')
+  eventStream.test(headerValue(head.headers, 'content-type') ?? '')
 
-/** Fields of a request that the gateway sends for itself: it reads an uncoded JSON text. */
-export const ownJsonFields: readonly string[] = [
+/** Headers of a request that the gateway sends for itself: it reads an uncoded JSON text. */
+export const ownJsonHeaders: readonly string[] = [
   ...['accept', 'application/json'],
   ...['accept-encoding', 'identity'],
   ...['user-agent', 'trellis'],
 ]
 
-export const hasField = (lines: FieldLines, names: ReadonlySet<string>): boolean => {
+export const hasHeader = (lines: HeaderLines, names: ReadonlySet<string>): boolean => {
   for (let i = 0; i < lines.length; i += 2) {
     if (names.has((lines[i] as string).toLowerCase())) return true
   }
   return false
 }
 
-export const withoutFields = (lines: FieldLines, names: ReadonlySet<string>): string[] => {
+export const withoutHeaders = (lines: HeaderLines, names: ReadonlySet<string>): string[] => {
   const remaining: string[] = []
   for (let i = 0; i < lines.length; i += 2) {
     const name = lines[i] as string
@@ -128,19 +128,19 @@ export const withoutFields = (lines: FieldLines, names: ReadonlySet<string>): st
   return remaining
 }
 
-/** The lines with every line of one field replaced by a single new one, at the end. */
-export const withField = (lines: FieldLines, name: string, value: string): string[] => {
-  const changed = withoutFields(lines, new Set([name.toLowerCase()]))
+/** The lines with every line of one header replaced by a single new one, at the end. */
+export const withHeader = (lines: HeaderLines, name: string, value: string): string[] => {
+  const changed = withoutHeaders(lines, new Set([name.toLowerCase()]))
   changed.push(name, value)
   return changed
 }
 
-/** Fields that replace those of a response, and names of fields that are removed from it, in lower case. */
-export type FieldChanges = { readonly set: FieldLines; readonly removed: ReadonlySet<string> }
+/** Headers that replace those of a response, and names of headers that are removed from it, in lower case. */
+export type HeaderChanges = { readonly set: HeaderLines; readonly removed: ReadonlySet<string> }
 
 /** The lines with the changes applied; `removed` includes the names in `set`. */
-export const withChanges = (lines: FieldLines, { set, removed }: FieldChanges): string[] => {
-  const changed = withoutFields(lines, removed)
+export const withChanges = (lines: HeaderLines, { set, removed }: HeaderChanges): string[] => {
+  const changed = withoutHeaders(lines, removed)
   changed.push(...set)
   return changed
 }
@@ -177,7 +177,7 @@ export type GatewayRequest = {
   readonly method: string
   /** Origin-form target as received: path and query (RFC 9112 §3.2.1). */
   readonly target: string
-  readonly fields: RequestFields
+  readonly headers: RequestHeaders
   /** Complete content, or a stream not yet read, or undefined when the request has none. */
   readonly content: Buffer | Readable | undefined
   /** Aborted when no reader waits for the response any more. */
@@ -196,33 +196,33 @@ export const targetParts = (target: string): { readonly path: string; readonly q
 
 export const targetOf = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`)
 
-/** Status and fields of a response, before or without its content. */
+/** Status and headers of a response, before or without its content. */
 export type ResponseHead = {
   readonly status: number
-  readonly fields: FieldLines
-  /** Only of a response that the upstream sent with such fields. */
+  readonly headers: HeaderLines
+  /** Only of a response that the upstream sent with such headers. */
   readonly hints?: ResponseHints | undefined
 }
 
-/** Values of fields that an upstream sends to the gateway alone. `fields` never has them, so no client gets them. */
+/** Values of headers that an upstream sends to the gateway alone. `headers` never has them, so no client gets them. */
 export type ResponseHints = {
   /** Trellis-Tags: what the response was made of. */
   readonly tags: string | undefined
   /** Trellis-Max-Age: seconds after which the response changes by the clock. */
   readonly maxAge: string | undefined
   /** Trellis-Statement: what the request has written. */
-  readonly statement?: string | undefined
+  readonly receipt?: string | undefined
 }
 
 /** Sec-WebSocket-Accept for a key (RFC 6455 §1.3): proves that a 101 is for this handshake, and not a response that only has that status. */
 export const acceptOf = (key: string): string =>
   createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64')
 
-/** RFC 9110 §6.4.1: these have no content, regardless of their fields. */
+/** RFC 9110 §6.4.1: these have no content, regardless of their headers. */
 export const hasNoContent = (method: string, status: number): boolean =>
   isHead(method) || status === 204 || status === 205 || status === 304
 
-/** Takes a 1xx of the upstream. Must not throw; may be called when the answer is already out. */
+/** Takes a 1xx of the upstream. Must not throw; may be called when the response is already out. */
 export type Interim = (head: ResponseHead) => void
 
 /** Takes a connection that the upstream has switched to another protocol. Must not throw. */
@@ -244,9 +244,9 @@ export const contentText = (content: Buffer): ContentText => {
   return text
 }
 
-/** Field lines as they are written, checked: those of `begin`, the same object in many responses, and then `text`. */
+/** Header lines as they are written, checked: those of `begin`, the same object in many responses, and then `text`. */
 export type HeadText = {
-  readonly of: FieldLines
+  readonly of: HeaderLines
   readonly begin: HeadText | undefined
   readonly text: string
 }
@@ -254,7 +254,7 @@ export type HeadText = {
 export const wholeText = ({ begin, text }: HeadText): string =>
   begin === undefined ? text : begin.text + text
 
-/** Fields that node:http decides for each response: whether the connection stays open, and where the content ends. */
+/** Headers that node:http decides for each response: whether the connection stays open, and where the content ends. */
 const framing: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -267,15 +267,15 @@ const framing: ReadonlySet<string> = new Set([
  * Makes the text of lines that many responses share. `begin`: the text of its first lines. Undefined: node:http would add to them, or
  * refuse them.
  */
-export const headText = (fields: FieldLines, status: number, begin?: HeadText): HeadText | undefined => {
+export const headText = (headers: HeaderLines, status: number, begin?: HeadText): HeadText | undefined => {
   if (begin === undefined) {
-    if (hasField(fields, framing) || fieldValue(fields, 'date') === undefined) return undefined
-    if (status !== 304 && fieldValues(fields, 'content-length').length !== 1) return undefined
+    if (hasHeader(headers, framing) || headerValue(headers, 'date') === undefined) return undefined
+    if (status !== 304 && headerValues(headers, 'content-length').length !== 1) return undefined
   }
   let text = ''
-  for (let i = begin?.of.length ?? 0; i < fields.length; i += 2) {
-    const name = fields[i] as string
-    const value = fields[i + 1] as string
+  for (let i = begin?.of.length ?? 0; i < headers.length; i += 2) {
+    const name = headers[i] as string
+    const value = headers[i + 1] as string
     try {
       validateHeaderName(name)
       validateHeaderValue(name, value)
@@ -284,7 +284,11 @@ export const headText = (fields: FieldLines, status: number, begin?: HeadText): 
     }
     text += `${name}: ${value}\r\n`
   }
-  return { of: fields, begin: undefined, text: begin === undefined ? ownText(text) : wholeText(begin) + text }
+  return {
+    of: headers,
+    begin: undefined,
+    text: begin === undefined ? ownText(text) : wholeText(begin) + text,
+  }
 }
 
 /** A response the gateway holds or streams itself. */
@@ -294,38 +298,38 @@ export type GatewayResponse = ResponseHead & {
   readonly isRepeated?: true
   /** Counts only when it is of this very content. */
   text?: ContentText | undefined
-  /** Counts only when it is of these very fields. */
+  /** Counts only when it is of these very headers. */
   headText?: HeadText | undefined
 }
 
 /** Lines as they are written; not checked. */
-export const linesText = (lines: FieldLines): string => {
+export const linesText = (lines: HeaderLines): string => {
   let text = ''
   for (let i = 0; i < lines.length; i += 2) text += `${lines[i]}: ${lines[i + 1]}\r\n`
   return text
 }
 
-const withLines = (head: HeadText, fields: FieldLines, text: string): HeadText =>
+const withLines = (head: HeadText, headers: HeaderLines, text: string): HeadText =>
   head.begin === undefined
-    ? { of: fields, begin: head, text }
-    : { of: fields, begin: head.begin, text: head.text + text }
+    ? { of: headers, begin: head, text }
+    : { of: headers, begin: head.begin, text: head.text + text }
 
 /** The response with lines of the gateway behind the others, which need no check. Member by member: a spread takes longer. */
-export const withAdded = (response: GatewayResponse, lines: FieldLines): GatewayResponse => {
+export const withAdded = (response: GatewayResponse, lines: HeaderLines): GatewayResponse => {
   const { status, content, text, headText: head } = response
-  const fields = [...response.fields, ...lines]
-  const isText = head !== undefined && head.of === response.fields
+  const headers = [...response.headers, ...lines]
+  const isText = head !== undefined && head.of === response.headers
   return {
     status,
-    fields,
+    headers,
     content,
     text,
-    headText: isText ? withLines(head, fields, linesText(lines)) : undefined,
+    headText: isText ? withLines(head, headers, linesText(lines)) : undefined,
   }
 }
 
 /** Synchronous where possible, so that a hit does not wait for the microtask queue at each step. */
-export type Answer = GatewayResponse | Promise<GatewayResponse>
+export type ResponseOrPromise = GatewayResponse | Promise<GatewayResponse>
 
 /** Continues at once with a value that is there. */
 export const whenKnown = <Value, Result>(

@@ -40,7 +40,7 @@ export const isNamedByPost = (method: string): boolean => namedByPost.has(method
 
 export const isDelete = (method: string): boolean => method === 'DELETE'
 
-/** The Destination field names a second target (RFC 4918 §9.8, §9.9). */
+/** The Destination header names a second target (RFC 4918 §9.8, §9.9). */
 export const hasDestination = (method: string): boolean => method === 'MOVE' || method === 'COPY'
 
 /** CONNECT asks for a tunnel and TRACE for an echo of the credentials (RFC 9110 §9.3.6, §9.3.8): neither is routed. */

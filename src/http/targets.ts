@@ -1,4 +1,4 @@
-import { isCredentialParameter } from './credential-fields.ts'
+import { isCredentialParameter } from './credential-headers.ts'
 
 /** The host of an authority as hosts are compared: lower case, without port and final dot (RFC 9110 §4.2.3). */
 export const hostOf = (authority: string): string => {

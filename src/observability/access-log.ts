@@ -1,14 +1,14 @@
 import type { Config } from '../config/config.ts'
-import type { OpenSpans, Received } from '../exchange/exchange.ts'
-import type { Answered, ExchangeWatch } from '../exchange/ports.ts'
+import type { OpenSpans, RequestContext } from '../exchange/exchange.ts'
+import type { ExchangeWatch, SentResponse } from '../exchange/ports.ts'
 import { addressNetwork } from '../http/bounds.ts'
-import { traceContextOf } from '../http/forwardable-fields.ts'
+import { traceContextOf } from '../http/forwardable-headers.ts'
 import {
-  fieldValues,
+  headerValues,
   methodName,
-  type RequestFields,
+  type RequestHeaders,
   type ResponseHead,
-  requestField,
+  requestHeader,
 } from '../http/message.ts'
 import { redactTarget } from '../http/targets.ts'
 import type { Metrics } from './metrics.ts'
@@ -60,7 +60,7 @@ export type EarlyRefusal = {
   readonly code: string
   readonly address: string
   readonly request:
-    | { readonly method: string; readonly target: string; readonly fields: RequestFields }
+    | { readonly method: string; readonly target: string; readonly headers: RequestHeaders }
     | undefined
 }
 
@@ -70,14 +70,14 @@ export type AccessLog = ExchangeWatch & { refused(refusal: EarlyRefusal): void }
 const ownMember = 'trellis; '
 
 /** The gateway's member is last, after the Cache-Status of the upstream, whose text is not logged. */
-const ownCacheStatus = ({ fields }: ResponseHead): string | undefined => {
-  const last = fieldValues(fields, 'cache-status').at(-1)
+const ownCacheStatus = ({ headers }: ResponseHead): string | undefined => {
+  const last = headerValues(headers, 'cache-status').at(-1)
   return last?.startsWith(ownMember) === true ? last.slice(ownMember.length) : undefined
 }
 
-const bytesOf = ({ head, content }: Answered): number | undefined => {
+const bytesOf = ({ head, content }: SentResponse): number | undefined => {
   if (Buffer.isBuffer(content)) return content.length
-  const [declared] = fieldValues(head.fields, 'content-length')
+  const [declared] = headerValues(head.headers, 'content-length')
   if (declared !== undefined && /^\d{1,15}$/.test(declared)) return Number(declared)
   return content === undefined ? 0 : undefined
 }
@@ -98,8 +98,8 @@ type ShownLine = Pick<AccessLine, 'path' | 'client' | 'userAgent'>
 /** Makes the members that show what the client sent. */
 const createShown =
   ({ path, client, userAgent }: AccessLogOptions) =>
-  (address: string, target: string, fields: RequestFields, secrets: readonly string[] = []): ShownLine => {
-    const agent = userAgent ? requestField(fields, 'user-agent') : undefined
+  (address: string, target: string, headers: RequestHeaders, secrets: readonly string[] = []): ShownLine => {
+    const agent = userAgent ? requestHeader(headers, 'user-agent') : undefined
     return {
       path: path ? printable(redactTarget(target, secrets).replaceAll(' ', '?'), longestPath) : undefined,
       client: client === 'none' ? undefined : client === 'full' ? address : addressNetwork(address),
@@ -108,27 +108,27 @@ const createShown =
   }
 
 const lineOf = (
-  { id, service, request, record }: Received,
-  answered: Answered,
+  { id, service, request, record }: RequestContext,
+  responded: SentResponse,
   weight: number | undefined,
 ): AccessLine => ({
   id,
-  trace: record.trace?.traceId ?? traceContextOf(request.fields)?.traceId,
+  trace: record.trace?.traceId ?? traceContextOf(request.headers)?.traceId,
   service: service.name,
   route: record.route,
   method: methodName(request.method),
-  status: answered.head.status,
+  status: responded.head.status,
   code: record.code,
   reason: record.reason,
   cache: record.cache,
-  cacheStatus: record.cache === 'none' ? undefined : ownCacheStatus(answered.head),
-  durationMs: microseconds(answered.durationMs),
+  cacheStatus: record.cache === 'none' ? undefined : ownCacheStatus(responded.head),
+  durationMs: microseconds(responded.durationMs),
   upstreamMs: microseconds(record.upstreamMs),
-  bytes: bytesOf(answered),
+  bytes: bytesOf(responded),
   weight,
 })
 
-/** One line for a request, written when its answer is ready. Items of a batch have none: the batch has. */
+/** One line for a request, written when its response is ready. Items of a batch have none: the batch has. */
 export const createAccessLog = (options: AccessLogOptions): AccessLog => {
   const { mode, write } = options
   const shown = createShown(options)
@@ -145,21 +145,21 @@ export const createAccessLog = (options: AccessLogOptions): AccessLog => {
   }
   return {
     begin: () => {},
-    end: (exchange, answered) => {
-      if (exchange.origin !== 'client') return
-      const weight = weightOf(exchange.record.cache)
+    end: (context, responded) => {
+      if (context.origin !== 'client') return
+      const weight = weightOf(context.record.cache)
       if (weight === undefined) return
-      const line = lineOf(exchange, answered, mode === 'all' ? undefined : weight)
-      const { client, request, record, service } = exchange
+      const line = lineOf(context, responded, mode === 'all' ? undefined : weight)
+      const { client, request, record, service } = context
       const more = showsClient
-        ? shown(client.address, request.target, request.fields, service.contract.keyParameters)
+        ? shown(client.address, request.target, request.headers, service.contract.keyParameters)
         : undefined
       const target = options.target ? record.target : undefined
       write(more === undefined && target === undefined ? line : { ...line, ...more, target })
     },
     refused: ({ id, service, status, code, address, request }) => {
-      const { method = '_OTHER', target = '', fields = {} } = request ?? {}
-      const { path, ...more } = shown(address, target, fields)
+      const { method = '_OTHER', target = '', headers = {} } = request ?? {}
+      const { path, ...more } = shown(address, target, headers)
       write({
         id,
         service,

@@ -2,7 +2,7 @@ import type { CacheEvent } from '../cache/events.ts'
 import { systemClock } from '../clock.ts'
 import { type ExchangeEvent, hasEmptiedCache } from '../exchange/events.ts'
 import type { JwksResult } from '../server/events.ts'
-import type { DiscoveryEvent } from '../service/announced.ts'
+import type { DiscoveryEvent } from '../service/connection.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
 import { createSampled, type Log } from './logger.ts'
 import type { Observers } from './metrics.ts'
@@ -33,7 +33,7 @@ const writeDrift = (log: UpstreamLog, event: DiscoveryEvent): void => {
 type StateChange = Extract<UpstreamEvent, { kind: 'target-changed' | 'breaker-changed' }>
 
 /** Bound of log lines about one target or breaker; faster changes are summed up at the end of the period. */
-const mostLines = 10
+const maxLines = 10
 const everyMs = 60_000
 
 const write = (log: UpstreamLog, { kind, ...facts }: StateChange, held: number): void => {
@@ -81,7 +81,7 @@ const createChangeLog = (log: UpstreamLog): ((change: StateChange) => void) => {
       windows.set(key, window)
       endLater(key, window)
     }
-    if (window.written < mostLines) {
+    if (window.written < maxLines) {
       window.written += 1
       write(log, change, 0)
       return
@@ -91,7 +91,7 @@ const createChangeLog = (log: UpstreamLog): ((change: StateChange) => void) => {
   }
 }
 
-/** Stale answers end when none was sent for this time. */
+/** Stale responses end when none was sent for this time. */
 const quietMs = 10_000
 
 type StaleServed = Extract<CacheEvent, { kind: 'served-stale'; reason: 'error' }>
@@ -103,9 +103,9 @@ type StaleServed = Extract<CacheEvent, { kind: 'served-stale'; reason: 'error' }
 const createStaleLog = (log: UpstreamLog): ((event: StaleServed) => void) => {
   const counts = new Map<string, { answers: number; timer: NodeJS.Timeout }>()
   const end = (service: string): void => {
-    const answers = counts.get(service)?.answers
+    const responses = counts.get(service)?.answers
     counts.delete(service)
-    log.info({ service, answers }, 'stale-answers-ended')
+    log.info({ service, answers: responses }, 'stale-answers-ended')
   }
   return ({ service, failure }) => {
     const running = counts.get(service)
@@ -119,7 +119,7 @@ const createStaleLog = (log: UpstreamLog): ((event: StaleServed) => void) => {
   }
 }
 
-/** Logs changes of state: of targets, breakers, stale answers, the keys of issuers, indexes and drift. */
+/** Logs changes of state: of targets, breakers, stale responses, the keys of issuers, indexes and drift. */
 export const createStateLog = (log: UpstreamLog): Observers => {
   const changed = createChangeLog(log)
   const servedStale = createStaleLog(log)
@@ -157,9 +157,9 @@ export const createStateLog = (log: UpstreamLog): Observers => {
 const hourMs = 3_600_000
 /** Fewer in an hour are what editors do. */
 const fewestWrites = 12
-const mostEmptyingLines = 3
+const maxEmptyingLines = 3
 /** Routes are from closed lists; plugins may announce thousands. */
-const mostRoutes = 200
+const maxRoutes = 200
 
 type WriteCount = { readonly service: string; readonly route: string; writes: number; responses: number }
 
@@ -167,10 +167,10 @@ type WriteCount = { readonly service: string; readonly route: string; writes: nu
 export const createEmptyingLog = (log: Pick<Log, 'warn'>): Observers => {
   const counts = new Map<string, WriteCount>()
   const write = (): void => {
-    const most = [...counts.values()]
+    const max = [...counts.values()]
       .filter(({ writes, responses }) => writes >= fewestWrites && responses > 0)
       .sort((a, b) => b.responses - a.responses)
-    for (const count of most.slice(0, mostEmptyingLines))
+    for (const count of max.slice(0, maxEmptyingLines))
       log.warn({ ...count, setting: 'cache.harmlessWrites, or changes' }, 'writes-emptied-cache')
     counts.clear()
   }
@@ -181,7 +181,7 @@ export const createEmptyingLog = (log: Pick<Log, 'warn'>): Observers => {
     const route = `${method} ${event.route}`
     const key = `${service} ${route}`
     const ofRoute = counts.get(key) ?? { service, route, writes: 0, responses: 0 }
-    if (counts.size >= mostRoutes && !counts.has(key)) return
+    if (counts.size >= maxRoutes && !counts.has(key)) return
     counts.set(key, ofRoute)
     ofRoute.writes += 1
     ofRoute.responses += invalidated.entries

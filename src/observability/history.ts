@@ -6,11 +6,11 @@ import type { ServiceTotals } from './metrics.ts'
 
 const sampleMs = 10_000
 /** An hour. */
-const mostSamples = 360
-const mostEvents = 100
+const maxSamples = 360
+const maxEvents = 100
 /** Services with their own history; each costs at most 60 kB. */
-const mostServices = 100
-const mostReach = 12
+const maxServices = 100
+const maxReach = 12
 const longestText = 160
 
 /** A request that was answered with an error. */
@@ -82,7 +82,7 @@ const createRecent = <Event>() => {
   return {
     add: (value: Recorded<Event>): void => {
       values.push(value)
-      if (values.length > mostEvents) values.shift()
+      if (values.length > maxEvents) values.shift()
     },
     some: (is: (value: Recorded<Event>) => boolean): boolean => values.some(is),
     newestFirst: (): readonly Recorded<Event>[] => values.toReversed(),
@@ -101,7 +101,7 @@ const causeOf = ({ method, route, writeKind = 'unknown' }: ExchangeEvent): strin
 
 /** The first texts, and long ones cut, so that a hundred events hold little memory. */
 const bounded = (texts: readonly string[]): readonly string[] =>
-  texts.slice(0, mostReach).map((text) => (text.length > longestText ? short(text) : text))
+  texts.slice(0, maxReach).map((text) => (text.length > longestText ? short(text) : text))
 
 const difference = (now: readonly number[], before: readonly number[] | undefined): readonly number[] =>
   now.map((value, at) => value - (before?.[at] ?? 0))
@@ -128,7 +128,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
     const now = totals()
     const at = Math.floor(clock.now() / sampleMs)
     const changed = new Map(samples.get(at))
-    for (const [service, row] of [...now].slice(0, mostServices)) {
+    for (const [service, row] of [...now].slice(0, maxServices)) {
       const steps = difference(row, last.get(service))
       const previous = changed.get(service)
       if (steps.some((step) => step !== 0))
@@ -137,7 +137,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
     last = now
     until = at
     samples.set(at, changed)
-    for (const time of samples.keys()) if (time <= at - mostSamples || time > at) samples.delete(time)
+    for (const time of samples.keys()) if (time <= at - maxSamples || time > at) samples.delete(time)
   }
   const timer = setInterval(take, sampleMs).unref()
   const written = (event: ExchangeEvent): void => {
@@ -161,7 +161,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
   return {
     /** Of one service; '' for all together. */
     read: (service: string): HistoryPart => ({
-      services: [...last.keys()].slice(0, mostServices),
+      services: [...last.keys()].slice(0, maxServices),
       since,
       until,
       rows: [...samples].flatMap(([at, services]): HistoryRow[] => {
@@ -233,10 +233,10 @@ export const historyView = (parts: readonly HistoryPart[], bounds: readonly numb
   // Times without a sample would look like a fall to 0.
   const end = Math.max(...parts.map(({ until }) => until))
   const columns = Array.from(
-    { length: mostSamples },
-    (_, index) => byTime.get(end - mostSamples + 1 + index) ?? [],
+    { length: maxSamples },
+    (_, index) => byTime.get(end - maxSamples + 1 + index) ?? [],
   )
-  const since = Math.min(...parts.map((part) => part.since)) - (end - mostSamples + 1)
+  const since = Math.min(...parts.map((part) => part.since)) - (end - maxSamples + 1)
   const ran = (count: number, index: number): number | null => (index >= since ? count : null)
   const [first] = parts
   return {
@@ -258,7 +258,7 @@ const newest = <Value extends { readonly at: string }>(
   lists
     .flat()
     .sort((first, second) => (first.at < second.at ? 1 : -1))
-    .slice(0, mostEvents)
+    .slice(0, maxEvents)
 
 export const recentOfAll = (parts: readonly RecentEvents[]): RecentEvents => ({
   errors: newest(parts.map(({ errors }) => errors)),

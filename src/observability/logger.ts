@@ -95,7 +95,7 @@ type LoggerOptions = {
 }
 
 /** Above this size of unread lines, new lines are dropped: a stalled reader must not fill the memory. */
-const mostWaitingBytes = 8 * 1024 * 1024
+const maxWaitingBytes = 8 * 1024 * 1024
 
 /** A reader that takes nothing for this long gets nothing more when the process ends. */
 const stalledMs = 1_000
@@ -112,7 +112,7 @@ const countOnly = (dropped: () => void) => (): boolean => {
  * does not fit. A killed process loses the lines in flight.
  */
 const destinationFor = ({ dropped }: LoggerOptions): FlushedStream => {
-  const stream = destination({ fd: 1, sync: false, maxLength: mostWaitingBytes })
+  const stream = destination({ fd: 1, sync: false, maxLength: maxWaitingBytes })
   let failing = false
   /** When the first of the waiting lines came, or the last write ended; undefined: none waits. */
   let waitsSinceMs: number | undefined
@@ -182,7 +182,7 @@ const plainError = (error: Error): Record<string, unknown> => {
 }
 
 /**
- * The process's logger. It never receives what a client sends: no URL, no field, no content;
+ * The process's logger. It never receives what a client sends: no URL, no header, no content;
  * the id distinguishes requests. Redaction is a second line of defence for what errors may carry.
  */
 export const createLogger = (options: LoggerOptions): Logger => {

@@ -1,6 +1,6 @@
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
-import type { WorkersStanding } from '../cluster/worker-link.ts'
-import type { ReceiverStatus } from '../downstream/events.ts'
+import type { WorkersStatus } from '../cluster/worker-link.ts'
+import type { PurgeTargetStatus } from '../downstream/events.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { ChangeFeeds } from '../wordpress/changes/change-feeds.ts'
 import { httpSeconds, type Labels, type MetricRow, withLabel } from './metrics/metric-row.ts'
@@ -34,11 +34,11 @@ type ScrapeSource = {
   /** Those that finish the requests of an earlier configuration. */
   readonly replacedUpstreams?: () => readonly UpstreamReading[]
   /** Where services report changes. */
-  readonly changes?: ChangeFeeds['standings']
+  readonly changes?: ChangeFeeds['statuses']
   /** Caches in front of the gateway. */
-  readonly receivers?: () => readonly ReceiverStatus[]
+  readonly receivers?: () => readonly PurgeTargetStatus[]
   /** Where several processes share the port. */
-  readonly workers?: () => Omit<WorkersStanding, 'complete'>
+  readonly workers?: () => Omit<WorkersStatus, 'complete'>
 }
 
 type UpstreamReading = { readonly service: string } & Omit<
@@ -92,7 +92,7 @@ const readUpstreams = (
 
 const feedStates = ['cold', 'heard', 'behind', 'silent']
 
-const readChanges = (families: Families, feeds: ReturnType<ChangeFeeds['standings']>): void => {
+const readChanges = (families: Families, feeds: ReturnType<ChangeFeeds['statuses']>): void => {
   families.changesState.clear()
   families.changesLag.clear()
   for (const { service, state, lagSeconds } of feeds) {
@@ -103,13 +103,13 @@ const readChanges = (families: Families, feeds: ReturnType<ChangeFeeds['standing
   }
 }
 
-const readReceivers = (families: Families, receivers: readonly ReceiverStatus[]): void => {
+const readPurgeTargets = (families: Families, purgeTargets: readonly PurgeTargetStatus[]): void => {
   families.downstreamBehind.clear()
   families.downstreamLag.clear()
-  for (const { service, receiver, behind, lagSeconds } of receivers) {
+  for (const { service, receiver: purgeTarget, behind, lagSeconds } of purgeTargets) {
     const [isBehind, lag] = [
-      families.downstreamBehind.series({ service, receiver }),
-      families.downstreamLag.series({ service, receiver }),
+      families.downstreamBehind.series({ service, receiver: purgeTarget }),
+      families.downstreamLag.series({ service, receiver: purgeTarget }),
     ]
     // Of several instances the worst: a label for each would be unbounded over time.
     isBehind.value = Math.max(isBehind.value, behind ? 1 : 0)
@@ -143,7 +143,7 @@ const readSource = (families: Families, source: ScrapeSource): void => {
   families.cacheMaxBytes.series({}).value = cache.maxBytes
   readUpstreams(families, source.upstreams(), source.replacedUpstreams?.() ?? [])
   readChanges(families, source.changes?.() ?? [])
-  readReceivers(families, source.receivers?.() ?? [])
+  readPurgeTargets(families, source.receivers?.() ?? [])
   readWorkers(families, source)
 }
 
@@ -163,14 +163,14 @@ export type DeclaredServices = {
   readonly services: readonly {
     readonly name: string
     /** Its upstream announces its routes, and which of them a batch takes. */
-    readonly announces: boolean
+    readonly hasIndex: boolean
     /** Origins. */
     readonly targets: readonly string[]
   }[]
   readonly limits: readonly string[]
 }
 
-const ofAnnounced: ReadonlySet<string> = new Set([
+const ofRegistered: ReadonlySet<string> = new Set([
   ...Object.keys(batchMetrics),
   ...Object.keys(discoveryMetrics),
 ])
@@ -179,7 +179,7 @@ const configuredSeries = (key: MetricKey, { services, limits }: DeclaredServices
   const { labels }: MetricRow = metricTable[key]
   if (labels.includes('limit')) return withLabel([{}], 'limit', limits)
   if (!labels.includes('service')) return [{}]
-  const concerned = services.filter(({ announces }) => announces || !ofAnnounced.has(key))
+  const concerned = services.filter(({ hasIndex }) => hasIndex || !ofRegistered.has(key))
   return concerned.flatMap(({ name: service, targets }) =>
     labels.includes('target') ? withLabel([{ service }], 'target', targets) : [{ service }],
   )
@@ -329,7 +329,7 @@ export const createMetrics = (options: MetricsOptions) => {
     addUpRoutes(families, services)
   }
   return {
-    /** Content-Type of a scrape in the format that an Accept field asks for: Prometheus text, unless OpenMetrics is named. */
+    /** Content-Type of a scrape in the format that an Accept header asks for: Prometheus text, unless OpenMetrics is named. */
     contentType: (accept?: string): string => registries[acceptedFormat(accept)].contentType,
     /** The counts of this process as plain data: for `together` of another one. */
     snapshot(): Promise<readonly MetricSnapshot[]> {

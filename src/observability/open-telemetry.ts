@@ -33,9 +33,9 @@ import {
   ATTR_SERVICE_VERSION,
   ATTR_URL_SCHEME,
 } from '@opentelemetry/semantic-conventions'
-import type { OpenSpan, OpenSpans, Received } from '../exchange/exchange.ts'
+import type { OpenSpan, OpenSpans, RequestContext } from '../exchange/exchange.ts'
 import type { ExchangeWatch } from '../exchange/ports.ts'
-import { type TraceContext, traceContextOf } from '../http/forwardable-fields.ts'
+import { type TraceContext, traceContextOf } from '../http/forwardable-headers.ts'
 import { methodName } from '../http/message.ts'
 import { isPost } from '../http/methods.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
@@ -99,17 +99,17 @@ const attemptSpan = (tracer: Tracer, method: string, parent: Span, attempt: Atte
 }
 
 /** Above this number of requests in flight, batch items start their own traces. */
-const mostUnderWay = 10_000
+const maxUnderWay = 10_000
 
 /** Id of an item's batch: items have its id with their index behind. */
 const batchOf = (id: string): string => id.slice(0, id.lastIndexOf('.'))
 
-/** Makes spans of exchanges. Attributes come from closed lists and the configuration: no target, no field, no content. */
+/** Makes spans of exchanges. Attributes come from closed lists and the configuration: no target, no header, no content. */
 const createExchangeSpans = (
   tracer: Tracer,
   sampleRatio: number,
 ): { readonly watch: ExchangeWatch; readonly openSpans: OpenSpans } => {
-  const open = new WeakMap<Received['record'], Open>()
+  const open = new WeakMap<RequestContext['record'], Open>()
   /** Requests in flight by id: items of a batch find their parent here. */
   const byId = new Map<string, Span>()
 
@@ -120,17 +120,17 @@ const createExchangeSpans = (
   const isRecorded = (sampled: boolean, viaTrustedProxy: boolean): boolean =>
     sampled && (viaTrustedProxy || Math.random() < sampleRatio)
 
-  const parentOf = ({ id, origin, request, client }: Received): Context => {
+  const parentOf = ({ id, origin, request, client }: RequestContext): Context => {
     const batch = origin === 'batch' ? byId.get(batchOf(id)) : undefined
     if (batch !== undefined) return under(batch)
-    const remote = traceContextOf(request.fields)
+    const remote = traceContextOf(request.headers)
     if (remote === undefined) return ROOT_CONTEXT
     return underRemote({ ...remote, sampled: isRecorded(remote.sampled, client.viaTrustedProxy) })
   }
 
   const watch: ExchangeWatch = {
-    begin: (exchange) => {
-      const { id, origin, request, service, client, record } = exchange
+    begin: (context) => {
+      const { id, origin, request, service, client, record } = context
       const span = tracer.startSpan(
         origin === 'batch' ? 'batch item' : spanName(request.method),
         {
@@ -142,7 +142,7 @@ const createExchangeSpans = (
             'trellis.request.id': id,
           },
         },
-        parentOf(exchange),
+        parentOf(context),
       )
       record.trace = {
         ...traceContext(span),
@@ -150,7 +150,7 @@ const createExchangeSpans = (
       }
       if (!span.isRecording()) return
       open.set(record, { outermost: span, innermost: span })
-      if (origin === 'client' && byId.size < mostUnderWay) byId.set(id, span)
+      if (origin === 'client' && byId.size < maxUnderWay) byId.set(id, span)
     },
     end: ({ id, origin, request, record }, { head }) => {
       const span = open.get(record)?.outermost
@@ -174,8 +174,8 @@ const createExchangeSpans = (
     },
   }
 
-  const openSpans: OpenSpans = (exchange, name) => {
-    const { record, request } = exchange
+  const openSpans: OpenSpans = (context, name) => {
+    const { record, request } = context
     const openTrace = open.get(record)
     if (openTrace === undefined) return undefined
     const parent = openTrace.innermost
@@ -230,7 +230,7 @@ const started = 'http.client.request.start'
  * response that changes the protocol; after some of those it would stop exporting. It does not expose its requests, and a custom
  * agent would replace the one that it creates from its environment. Returns the function that stops it.
  */
-export const boundExports = (collector: URL, mostMs: number): (() => void) => {
+export const boundExports = (collector: URL, maxMs: number): (() => void) => {
   const path = `${collector.pathname}${collector.search}`
   // A request has the address of RFC 3986's IP-literal without its brackets.
   const host = collector.hostname.replaceAll(/[[\]]/g, '')
@@ -238,7 +238,7 @@ export const boundExports = (collector: URL, mostMs: number): (() => void) => {
     const { request } = message as { readonly request?: unknown }
     if (!(request instanceof ClientRequest) || !isPost(request.method)) return
     if (request.path !== path || request.host !== host) return
-    const timer = setTimeout(() => request.destroy(new Error('the collector took too long')), mostMs)
+    const timer = setTimeout(() => request.destroy(new Error('the collector took too long')), maxMs)
     timer.unref()
     request.once('close', () => clearTimeout(timer))
     request.once('upgrade', (_, socket) => {
@@ -254,8 +254,8 @@ export const boundExports = (collector: URL, mostMs: number): (() => void) => {
 }
 
 /** Most spans that wait for a slow collector; further ones are dropped. */
-const mostQueued = 2_048
-const mostExported = 512
+const maxQueued = 2_048
+const maxExported = 512
 const everyMs = 2_000
 export const exportTimeoutMs = 5_000
 
@@ -292,8 +292,8 @@ export const createTracing = (options: TracingOptions) => {
     }
   }
   const processor = new CountedSpans(counted(exporter, report), {
-    maxQueueSize: mostQueued,
-    maxExportBatchSize: mostExported,
+    maxQueueSize: maxQueued,
+    maxExportBatchSize: maxExported,
     scheduledDelayMillis: everyMs,
     exportTimeoutMillis: exportTimeoutMs,
   })

@@ -4,9 +4,9 @@ import type { OpenApiConfig, PlantsConfig } from '../config/config.ts'
 import { firstRules } from '../config/rule-match.ts'
 import { GatewayError } from '../errors.ts'
 import { nextTurn } from '../http/bodies/turns.ts'
-import { hasBearer } from '../http/credential-fields.ts'
-import { isUnusualName } from '../http/forwardable-fields.ts'
-import { type RequestFields, requestField } from '../http/message.ts'
+import { hasBearer } from '../http/credential-headers.ts'
+import { isUnusualName } from '../http/forwardable-headers.ts'
+import { type RequestHeaders, requestHeader } from '../http/message.ts'
 import { plainItems } from '../service/batch-row.ts'
 import { type ContentPlan, type Contract, planByMediaType, readUncoded } from '../service/contract.ts'
 import { meaningByMethod } from '../service/method-override.ts'
@@ -21,13 +21,13 @@ import { contentFor, missingCredential } from './requests/openapi-operation.ts'
 import type { OpenApiRequests, OpenApiRequestsOptions } from './requests/openapi-requests.ts'
 import { createServiceTagger, createStructuralTagger } from './tags/structural-tagger.ts'
 
-const mostListed = 20
+const maxListed = 20
 
 /** The media types of the operation decide; content that is not validated streams. */
-const planByOperation = (operation: Operation, fields: RequestFields): ContentPlan => {
-  const described = contentFor(operation, requestField(fields, 'content-type'))
+const planByOperation = (operation: Operation, fields: RequestHeaders): ContentPlan => {
+  const described = contentFor(operation, requestHeader(fields, 'content-type'))
   if (described === undefined) {
-    const types = (operation.body?.contents ?? []).slice(0, mostListed).map(({ mediaType }) => mediaType)
+    const types = (operation.body?.contents ?? []).slice(0, maxListed).map(({ mediaType }) => mediaType)
     throw new GatewayError('unsupported_content_type', {
       detail: types.length === 0 ? 'This operation takes no body.' : `Send ${types.join(', ')}.`,
     })
@@ -60,15 +60,15 @@ const policiesByOperation = (
       rule: isStored ? { ...rule, scope } : undefined,
       harmlessCookies: [...(general.harmlessCookies ?? []), ...cookies],
       // Those of other operations too: a document does not say what an unexpected key changes.
-      credentialFields: keyHeaders,
-      declaredFields: headers.map((name) => name.toLowerCase()),
+      credentialHeaders: keyHeaders,
+      declaredHeaders: headers.map((name) => name.toLowerCase()),
       effect: effect === 'as-method' ? undefined : effect,
     }
   }
   return (method, path) => {
     const { isAmbiguous: _other, ...general } = byPath(method, path)
-    const finding = find(method, path)
-    const operation = finding.kind === 'found' ? operationOf(finding.endpoint) : undefined
+    const routeMatch = find(method, path)
+    const operation = routeMatch.kind === 'found' ? operationOf(routeMatch.endpoint) : undefined
     if (operation === undefined) return { ...general, rule: undefined }
     const text = `${operation.method} ${operation.template}`
     const entries = rules.flatMap((rule) => {
@@ -83,7 +83,7 @@ const policiesByOperation = (
 /** What both kinds of documents have in common. */
 const described = {
   unlisted: 'refuse',
-  announces: false,
+  hasIndex: false,
   hasRoutes: true,
   // A document says whether its paths take OPTIONS.
   options: 'refused',
@@ -127,7 +127,7 @@ export const createDocumentContract = async (
     ...described,
     name: 'openapi',
     rows: document.rows,
-    announced: document.rows,
+    registered: document.rows,
     ...createRowsInUse(requests.find),
     challenge: (endpoint, fields, query) => {
       const operation = operationOf(endpoint)
@@ -141,12 +141,12 @@ export const createDocumentContract = async (
     },
     validator: requests.validator,
     // Headers with API keys, such as `api_key`. Those of an operation are sent to it alone.
-    declaredFields: document.keyHeaders.filter(isUnusualName),
+    declaredHeaders: document.keyHeaders.filter(isUnusualName),
     keyParameters: document.keyParameters,
-    keyFields: document.keyHeaders,
+    keyHeaders: document.keyHeaders,
     policyFor: policiesByOperation(config, document, policyFor, requests.find),
     // The document says what its parameters mean.
-    sensitivityOf: () => undefined,
+    uncacheableReasonOf: () => undefined,
     actsAsWrite: () => false,
     tagger:
       resources === undefined
@@ -188,7 +188,7 @@ export const plantStoreRequests = async (
 /** A plant store (contracts/plants.yaml). */
 export const createPlantsContract = async (
   config: PlantsConfig,
-  { limits, policyFor, ...reads }: Options & Pick<Contract, 'sensitivityOf'>,
+  { limits, policyFor, ...reads }: Options & Pick<Contract, 'uncacheableReasonOf'>,
 ): Promise<Contract> => {
   const rows = plantStoreRows(config)
   const { find, validator } = await plantStoreRequests(config, limits)
@@ -197,14 +197,14 @@ export const createPlantsContract = async (
     ...reads,
     name: 'plants',
     rows,
-    announced: rows,
+    registered: rows,
     ...createRowsInUse(find),
     challenge: (_endpoint, fields) => (hasBearer(fields) ? undefined : 'Bearer'),
     contentPlan: planByMediaType,
     validator,
-    declaredFields: [],
+    declaredHeaders: [],
     keyParameters: [],
-    keyFields: [],
+    keyHeaders: [],
     policyFor,
     actsAsWrite: () => false,
     tagger: createServiceTagger({ service: config.name }),

@@ -5,8 +5,8 @@ import { readApiKeys } from '../config/access.ts'
 import type { AccessConfig } from '../config/config.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import type { Access, CredentialVerdict, Identity } from '../exchange/access.ts'
-import { jwtSegments } from '../http/credential-fields.ts'
-import { type RequestFields, requestField, whenKnown } from '../http/message.ts'
+import { jwtSegments } from '../http/credential-headers.ts'
+import { type RequestHeaders, requestHeader, whenKnown } from '../http/message.ts'
 import type { JwtConfig, TokenIdentity, TokenVerdict, TokenVerifier } from './access/verify-token.ts'
 import type { AccessEvent } from './events.ts'
 import { createAddressList } from './read-request.ts'
@@ -32,8 +32,8 @@ const namesBearer = /^\W*bearer|(?:^|[^\w+/=-])bearer(?![\w+/-])/i
  * The token that was sent. Authorization may have another scheme than Bearer; then there is none, unless the value looks like a token
  * that some upstream would take: that counts as a malformed one.
  */
-const tokenIn = (fields: RequestFields, header: string): string | undefined => {
-  const value = requestField(fields, header)
+const tokenIn = (headers: RequestHeaders, header: string): string | undefined => {
+  const value = requestHeader(headers, header)
   if (value === undefined) return undefined
   const scheme = bearer.exec(value)
   if (scheme !== null) return value.slice(scheme[0].length)
@@ -41,7 +41,7 @@ const tokenIn = (fields: RequestFields, header: string): string | undefined => {
   return namesBearer.test(value) || jwtSegments(value).length > 0 ? '' : undefined
 }
 
-const mostKeyCharacters = 512
+const maxKeyCharacters = 512
 
 /** Finds the name of a key by its digest: the time of the look-up reveals nothing about the keys. */
 const createKeyLookup = ({ file }: ApiKeysConfig): ((key: string) => string | undefined) => {
@@ -50,7 +50,7 @@ const createKeyLookup = ({ file }: ApiKeysConfig): ((key: string) => string | un
     (reading.kind === 'read' ? reading.value : []).map(({ name, digest }) => [digest, name]),
   )
   return (key) =>
-    key.length > mostKeyCharacters ? undefined : names.get(createHash('sha256').update(key).digest('hex'))
+    key.length > maxKeyCharacters ? undefined : names.get(createHash('sha256').update(key).digest('hex'))
 }
 
 type AccessParts = {
@@ -82,7 +82,7 @@ const verified = (token: TokenIdentity | undefined, apiKey: string | undefined):
     hasToken: token !== undefined,
     apiKey,
     claims: token?.claims ?? noClaims,
-    fields: token?.fields ?? noClaims,
+    headers: token?.headers ?? noClaims,
   }
   return { kind: 'verified', identity }
 }
@@ -107,20 +107,20 @@ export const createAccess = async (
   const nameOfKey = apiKeys && createKeyLookup(apiKeys)
   const kept = last?.tokens !== undefined && sameSettings(last.jwt, jwt) ? last.tokens : undefined
   const tokens = kept ?? (jwt && (await createTokens(jwt, parts)))
-  const claimFields = Object.values(jwt?.forward ?? {})
+  const claimHeaders = Object.values(jwt?.forward ?? {})
   return {
     jwt,
     tokens,
     required: { token: jwt?.required ?? 'never', apiKey: apiKeys?.required ?? 'never' },
-    credentialFields: [jwt?.header, apiKeys?.header].filter((header) => header !== undefined),
-    claimFields,
-    withheld: new Set(apiKeys === undefined ? claimFields : [...claimFields, apiKeys.header]),
+    credentialHeaders: [jwt?.header, apiKeys?.header].filter((header) => header !== undefined),
+    claimHeaders,
+    stripped: new Set(apiKeys === undefined ? claimHeaders : [...claimHeaders, apiKeys.header]),
     admits: createAddressCheck(config),
-    verify: (fields) => {
-      const sentKey = apiKeys && requestField(fields, apiKeys.header)
+    verify: (headers) => {
+      const sentKey = apiKeys && requestHeader(headers, apiKeys.header)
       const apiKey = sentKey === undefined ? undefined : nameOfKey?.(sentKey)
       if (sentKey !== undefined && apiKey === undefined) return { kind: 'refused', reason: 'api-key-unknown' }
-      const token = jwt && tokenIn(fields, jwt.header)
+      const token = jwt && tokenIn(headers, jwt.header)
       if (token === undefined || tokens === undefined) return verified(undefined, apiKey)
       return whenKnown(tokens.verify(token), (verdict) => withKey(verdict, apiKey))
     },

@@ -11,7 +11,7 @@ import type { OverloadEvent } from './overload.ts'
 
 export type BufferedBytesOptions = {
   /** The configured bound; read each time, since a reload may change it. */
-  mostBytes(): number
+  maxBytes(): number
   report(event: OverloadEvent): void
 }
 
@@ -32,19 +32,19 @@ export const createBufferedBytes = (options: BufferedBytesOptions) => {
   }
   const hasRoom = (client: string, bytes: number): boolean => {
     const clientBytes = byClient.get(client) ?? 0
-    return clientBytes + bytes <= (options.mostBytes() - (total - clientBytes)) * shareOfClient
+    return clientBytes + bytes <= (options.maxBytes() - (total - clientBytes)) * shareOfClient
   }
   const forced = (work: BufferedFor, address: string): ForcedReservation => {
     const client = addressGroup(address)
-    let heldBytes = 0
+    let bufferedBytes = 0
     let isOver = false
     const take = (bytes: number): void => {
-      heldBytes += bytes
+      bufferedBytes += bytes
       add(client, bytes)
     }
     const shrink = (bytes: number): void => {
-      const back = Math.min(bytes, heldBytes)
-      heldBytes -= back
+      const back = Math.min(bytes, bufferedBytes)
+      bufferedBytes -= back
       if (back > 0) add(client, -back)
     }
     return {
@@ -61,7 +61,7 @@ export const createBufferedBytes = (options: BufferedBytesOptions) => {
       shrink,
       release: () => {
         isOver = true
-        shrink(heldBytes)
+        shrink(bufferedBytes)
       },
     }
   }
@@ -77,9 +77,9 @@ export const createBufferedBytes = (options: BufferedBytesOptions) => {
 
 export type BufferedBytes = ReturnType<typeof createBufferedBytes>
 
-export type UnreadAnswersOptions = {
+export type UnreadResponsesOptions = {
   /** limits.bufferedBytes; read each time, since a reload may change it. */
-  mostBytes(): number
+  maxBytes(): number
   forced(work: BufferedFor, client: string): Pick<ForcedReservation, 'force' | 'release'>
   report(event: EdgeEvent): void
 }
@@ -113,7 +113,7 @@ const cut = (raw: ServerResponse): void => {
  * Counts contents that are being sent to slow clients; stored ones too, since they may be evicted before they are sent. Above the
  * bound, the client with the most bytes loses the connection that has been reading longest.
  */
-export const createUnreadAnswers = (options: UnreadAnswersOptions) => {
+export const createUnreadResponses = (options: UnreadResponsesOptions) => {
   // In the order of their start.
   const unread = new Map<Buffer, Unread>()
   const byClient = new Map<string, number>()
@@ -147,11 +147,11 @@ export const createUnreadAnswers = (options: UnreadAnswersOptions) => {
     take(entry)
   }
   const heaviest = (): string | undefined => {
-    let most = 0
+    let max = 0
     let heaviestClient: string | undefined
     for (const [client, bytes] of byClient) {
-      if (bytes > most) {
-        most = bytes
+      if (bytes > max) {
+        max = bytes
         heaviestClient = client
       }
     }
@@ -171,14 +171,14 @@ export const createUnreadAnswers = (options: UnreadAnswersOptions) => {
     return false
   }
   const makeRoom = (newest: Unread): void => {
-    while (total > options.mostBytes() * shareOfUnread) {
+    while (total > options.maxBytes() * shareOfUnread) {
       const client = heaviest()
       if (client === undefined || !cutOldestOf(client, newest)) return
     }
   }
   return {
     /** Call it when a response was written and is not flushed. */
-    hold: (raw: ServerResponse, content: Buffer, address: string): void => {
+    buffer: (raw: ServerResponse, content: Buffer, address: string): void => {
       if (content.length <= uncountedOf(raw)) return
       const client = addressGroup(address)
       const currentEntry = unread.get(content)
@@ -198,4 +198,4 @@ export const createUnreadAnswers = (options: UnreadAnswersOptions) => {
   }
 }
 
-export type UnreadAnswers = ReturnType<typeof createUnreadAnswers>
+export type UnreadResponses = ReturnType<typeof createUnreadResponses>

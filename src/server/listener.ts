@@ -72,7 +72,7 @@ export type EdgeHandlers = {
 type AnyServer = Server | HttpsServer | Http2SecureServer
 
 /** Concurrent streams of one connection, as advised against the Rapid Reset attack (CVE-2023-44487). */
-const mostStreams = 100
+const maxStreams = 100
 
 // They are made and passed on, and never read by node:http2.
 const messagesOfHttp2 = {
@@ -118,7 +118,7 @@ const build = (
     Http1IncomingMessage: Http1Incoming,
     ...messagesOfHttp2,
     settings: {
-      maxConcurrentStreams: mostStreams,
+      maxConcurrentStreams: maxStreams,
       maxHeaderListSize: options.headerBytes,
       enablePush: false,
     },
@@ -269,7 +269,7 @@ type PublicPortParts = {
   reportLifecycle(event: LifecycleEvent): void
 }
 
-/** The public port and its protection, the same for all generations; settings that a reload may change are read from the current generation. */
+/** The public port and its protection, the same for all configuration snapshots; settings that a reload may change are read from the current configuration snapshot. */
 export const createPublicPort = (
   { limits, listen, overload: overloadConfig }: Config,
   { inFlight, current, report, reportLifecycle }: PublicPortParts,
@@ -309,7 +309,7 @@ export const createPublicPort = (
   return {
     overload,
     traffic: listener.traffic,
-    /** Makes the current generation handle the requests, with its certificate. */
+    /** Makes the current configuration snapshot handle the requests, with its certificate. */
     use: (): void => {
       const { trustedProxies, overload: thresholds } = current().config
       isProxy = createAddressList(trustedProxies)

@@ -29,7 +29,7 @@ export type OverloadEvent =
       readonly signal: PressureSignal | undefined
     }
 
-/** Counts the requests of one generation, and adds them to the count of all. */
+/** Counts the requests of one configuration snapshot, and adds them to the count of all. */
 export const createInFlight = (all?: { enter(): void; leave(): void }) => {
   let count = 0
   const waiting = new Set<() => void>()

@@ -4,16 +4,22 @@ import type { Config, RateLimitConfig } from '../config/config.ts'
 import { mayMatchRule } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import type { Identity } from '../exchange/access.ts'
-import type { CountRequest, Rate, RateLimitStore, RateLimitVerdict, Taken } from '../exchange/ports.ts'
+import type {
+  CountRequest,
+  Rate,
+  RateLimitResult,
+  RateLimitStore,
+  RateLimitVerdict,
+} from '../exchange/ports.ts'
 import { addressGroup } from '../http/bounds.ts'
-import { remembered } from '../http/memo.ts'
+import { memoize } from '../http/memo.ts'
 
 /** `by`: `address`, `credential`, `key`, or `claim:` and its name. */
 type RateLimit = Pick<RateLimitConfig, 'name' | 'by' | 'max' | 'windowMs'>
 
 type RateLimiterOptions = {
   /** Clients remembered for each limit. */
-  readonly mostKeys: number
+  readonly maxKeys: number
   /** Undefined: counts in this process. */
   readonly store: RateLimitStore | undefined
   /** Processes without a store, of which each gets its part of every limit. */
@@ -52,7 +58,7 @@ const rateLimitKey = (
 const tolerance = 1e-6
 
 /** Of a client that has used up this much of its window, another request. */
-export const takeOne = (usedMs: number, { windowMs, intervalMs }: Rate): Taken => {
+export const takeOne = (usedMs: number, { windowMs, intervalMs }: Rate): RateLimitResult => {
   const nextMs = usedMs + intervalMs
   const admitted = nextMs <= windowMs + tolerance * intervalMs
   return { admitted, usedMs: admitted ? nextMs : usedMs }
@@ -62,9 +68,9 @@ export const takeOne = (usedMs: number, { windowMs, intervalMs }: Rate): Taken =
  * The generic cell rate algorithm: remembers when a client will have its whole quota again. No edge of a window admits twice the
  * quota. The clock is monotonic: a wall clock set back by an hour would refuse for an hour longer.
  */
-const createCounts = (mostKeys: number, clock: Pick<Clock, 'monotonic'>) => {
-  const fullAtMs = new LRUCache<string, number>({ max: mostKeys })
-  return (key: string, rate: Rate): Taken => {
+const createCounts = (maxKeys: number, clock: Pick<Clock, 'monotonic'>) => {
+  const fullAtMs = new LRUCache<string, number>({ max: maxKeys })
+  return (key: string, rate: Rate): RateLimitResult => {
     const nowMs = clock.monotonic()
     const taken = takeOne(Math.max(0, (fullAtMs.get(key) ?? 0) - nowMs), rate)
     if (taken.admitted) fullAtMs.set(key, nowMs + taken.usedMs)
@@ -73,7 +79,7 @@ const createCounts = (mostKeys: number, clock: Pick<Clock, 'monotonic'>) => {
 }
 
 /** While the store cannot be reached, requests are not limited: a limit must not be what makes them fail. */
-const uncounted: Taken = { admitted: true, usedMs: 0 }
+const uncounted: RateLimitResult = { admitted: true, usedMs: 0 }
 
 /** Of a limit for a process. */
 const partOf = (max: number, processes: number): number => Math.ceil(max / processes)
@@ -81,14 +87,14 @@ const partOf = (max: number, processes: number): number => Math.ceil(max / proce
 /** Counts by route, therefore by `handle` and not by a hook of Fastify: a route is known only after a path is canonical. */
 export const createRateLimiter = (
   limit: RateLimit,
-  { mostKeys, clock, store, processes, partitionOf }: RateLimiterOptions,
+  { maxKeys, clock, store, processes, partitionOf }: RateLimiterOptions,
 ) => {
   const { name, windowMs } = limit
   const max = partOf(limit.max, processes)
   const rate: Rate = { windowMs, intervalMs: windowMs / max }
   const policy = `"${name}";q=${max};w=${Math.ceil(windowMs / 1000)}`
-  const countHere = store === undefined ? createCounts(mostKeys, clock) : undefined
-  const verdictOf = ({ admitted, usedMs }: Taken): RateLimitVerdict => {
+  const countHere = store === undefined ? createCounts(maxKeys, clock) : undefined
+  const verdictOf = ({ admitted, usedMs }: RateLimitResult): RateLimitVerdict => {
     const left = (windowMs - usedMs) / rate.intervalMs
     return {
       policy,
@@ -112,7 +118,7 @@ export const createRateLimiter = (
 export type RateLimits = {
   readonly counted: readonly {
     readonly config: RateLimitConfig
-    readonly mostKeys: number
+    readonly maxKeys: number
     readonly limiter: ReturnType<typeof createRateLimiter>
     /** A method and a path, with a space between them. */
     appliesTo(route: string): boolean
@@ -131,23 +137,23 @@ const appliesTo =
 
 /** Apart from `count`: closures of one function hold all that any of them uses, and each configuration would hold the last one. */
 const countedLimits = (
-  { rateLimits, rateLimitKeys: mostKeys }: LimitsConfigured,
-  options: Omit<RateLimiterOptions, 'mostKeys'>,
+  { rateLimits, rateLimitKeys: maxKeys }: LimitsConfigured,
+  options: Omit<RateLimiterOptions, 'maxKeys'>,
   last: RateLimits | undefined,
 ): RateLimits['counted'] =>
   rateLimits.map((config) => {
     const unchanged = last?.counted.find(
-      (limit) => limit.mostKeys === mostKeys && sameSettings(limit.config, config),
+      (limit) => limit.maxKeys === maxKeys && sameSettings(limit.config, config),
     )
     if (unchanged !== undefined) return unchanged
-    const limiter = createRateLimiter(config, { ...options, mostKeys })
-    return { config, mostKeys, limiter, appliesTo: remembered(appliesTo(config)) }
+    const limiter = createRateLimiter(config, { ...options, maxKeys })
+    return { config, maxKeys, limiter, appliesTo: memoize(appliesTo(config)) }
   })
 
 /** Builds the rate limits of a configuration; unchanged ones keep their counts. Undefined when there is none. */
 export const buildRateLimits = (
   config: LimitsConfigured,
-  options: Omit<RateLimiterOptions, 'mostKeys'>,
+  options: Omit<RateLimiterOptions, 'maxKeys'>,
   last: RateLimits | undefined,
 ): RateLimits | undefined => {
   if (config.rateLimits.length === 0) return undefined

@@ -5,14 +5,14 @@ import type { Readable } from 'node:stream'
 import type { Client } from '../exchange/exchange.ts'
 import {
   EndSignal,
-  fieldValues,
   type GatewayRequest,
   type GatewayResponse,
+  headerValues,
   type Interim,
-  type RequestFields,
+  type RequestHeaders,
   type ResponseHead,
-  requestField,
-  withoutFields,
+  requestHeader,
+  withoutHeaders,
 } from '../http/message.ts'
 
 /** Why a parsed request is refused: its end, its host or its version can be read in two ways. */
@@ -27,34 +27,35 @@ export const faultTexts: Readonly<Record<MessageFault, string>> = {
   target: 'The request target must be a path or an http URL.',
 }
 
-/** node:http silently drops fields from the thousandth on, including those that frame the content. No client sends this many. */
-const mostFields = 256
+/** node:http silently drops headers from the thousandth on, including those that frame the content. No client sends this many. */
+const maxHeaders = 256
 
 /** Host and port (RFC 9110 §7.2); no userinfo, no zone. */
 export const authorityForm = /^(?:[\w.~-]{1,255}|\[[\dA-Fa-f:.]{2,45}\])(?::\d{0,5})?$/
 
-/** Index of a field in the flat list of names and values, or -1. */
-const indexOfField = (rawHeaders: readonly string[], fieldName: string, from: number): number => {
+/** Index of a header in the flat list of names and values, or -1. */
+const indexOfHeader = (rawHeaders: readonly string[], headerName: string, from: number): number => {
   for (let i = from; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] as string
-    if (name.length === fieldName.length && (name === fieldName || name.toLowerCase() === fieldName)) return i
+    if (name.length === headerName.length && (name === headerName || name.toLowerCase() === headerName))
+      return i
   }
   return -1
 }
 
 /** RFC 9112 §6.1: only chunked is supported, and HTTP/1.0 has no transfer codings. */
 const hasGoodCoding = (rawHeaders: readonly string[], minorVersion: number): boolean => {
-  const at = indexOfField(rawHeaders, 'transfer-encoding', 0)
+  const at = indexOfHeader(rawHeaders, 'transfer-encoding', 0)
   if (at === -1) return true
-  if (minorVersion === 0 || indexOfField(rawHeaders, 'transfer-encoding', at + 2) !== -1) return false
+  if (minorVersion === 0 || indexOfHeader(rawHeaders, 'transfer-encoding', at + 2) !== -1) return false
   return rawHeaders[at + 1]?.toLowerCase() === 'chunked'
 }
 
 /** RFC 9112 §3.2: exactly one in HTTP/1.1, at most one before. */
 const hasGoodHost = (rawHeaders: readonly string[], minorVersion: number): boolean => {
-  const at = indexOfField(rawHeaders, 'host', 0)
+  const at = indexOfHeader(rawHeaders, 'host', 0)
   if (at === -1) return minorVersion === 0
-  return authorityForm.test(rawHeaders[at + 1] as string) && indexOfField(rawHeaders, 'host', at + 2) === -1
+  return authorityForm.test(rawHeaders[at + 1] as string) && indexOfHeader(rawHeaders, 'host', at + 2) === -1
 }
 
 /** Checks the header lines of a request over HTTP/1.1. */
@@ -65,7 +66,7 @@ export const messageFault = ({
 }: IncomingMessage): MessageFault | undefined => {
   // RFC 9112 §2.3: only 1.0 and 1.1. The parser also accepts 0.9 and the text `HTTP/2.0`.
   if (httpVersionMajor !== 1) return 'version'
-  if (rawHeaders.length > 2 * mostFields) return 'field-count'
+  if (rawHeaders.length > 2 * maxHeaders) return 'field-count'
   if (!hasGoodHost(rawHeaders, httpVersionMinor)) return 'host'
   return hasGoodCoding(rawHeaders, httpVersionMinor) ? undefined : 'transfer-coding'
 }
@@ -80,12 +81,12 @@ export const absoluteForm = (
   return { authority: match[1] as string, path: rest.startsWith('/') ? rest : `/${rest}` }
 }
 
-const connectionField: ReadonlySet<string> = new Set(['connection'])
+const connectionHeader: ReadonlySet<string> = new Set(['connection'])
 
 /** Ignores all later requests on this connection; see front.ts. */
-export const distrust = (distrusted: Set<Socket>, socket: Socket): void => {
-  distrusted.add(socket)
-  socket.once('close', () => distrusted.delete(socket))
+export const poison = (poisoned: Set<Socket>, socket: Socket): void => {
+  poisoned.add(socket)
+  socket.once('close', () => poisoned.delete(socket))
 }
 
 /**
@@ -95,17 +96,17 @@ export const distrust = (distrusted: Set<Socket>, socket: Socket): void => {
 export const withUnreadContent = (
   raw: ServerResponse,
   response: GatewayResponse,
-  distrusted: Set<Socket>,
+  poisoned: Set<Socket>,
 ): GatewayResponse => {
   // Only these are sent because of the rest of the body.
   if (response.status !== 413 && response.status !== 408) return response
   const { req } = raw
-  if (req.httpVersionMajor !== 1 || !fieldValues(response.fields, 'connection').includes('close'))
+  if (req.httpVersionMajor !== 1 || !headerValues(response.headers, 'connection').includes('close'))
     return response
-  if (req.complete) return { ...response, fields: withoutFields(response.fields, connectionField) }
+  if (req.complete) return { ...response, headers: withoutHeaders(response.headers, connectionHeader) }
   // The request may have lost its socket; the response has one from its turn on.
   const socket = raw.socket ?? (req.socket as Socket | null)
-  if (socket !== null) distrust(distrusted, socket)
+  if (socket !== null) poison(poisoned, socket)
   return response
 }
 
@@ -150,7 +151,7 @@ export const createAddressList = (cidrs: readonly string[]): ((address: string) 
   }
 }
 
-/** The client of one proxy, from the field the proxy sent; undefined when it is absent, hidden or malformed. */
+/** The client of one proxy, from the header the proxy sent; undefined when it is absent, hidden or malformed. */
 type Hop = { readonly address: string | undefined; readonly protocol: Client['protocol'] | undefined }
 
 const unknown: Hop = { address: undefined, protocol: undefined }
@@ -190,7 +191,7 @@ const hopOf = (element: string): Hop => {
 
 const hasOpenQuote = (text: string): boolean => text.replace(/\\./g, '').split('"').length % 2 === 0
 
-/** The parts between commas, the last one first, each when it is asked for: a field may have thousands, of which one is needed. */
+/** The parts between commas, the last one first, each when it is asked for: a header may have thousands, of which one is needed. */
 function* fromRight(value: string): Generator<string> {
   let end = value.length
   while (end > 0) {
@@ -201,7 +202,7 @@ function* fromRight(value: string): Generator<string> {
   if (end === 0) yield ''
 }
 
-/** No element of a proxy is longer; an open quote of a client could make one of the whole field. */
+/** No element of a proxy is longer; an open quote of a client could make one of the whole header. */
 const longestElement = 1_024
 
 /**
@@ -227,7 +228,7 @@ function* elementsFromRight(value: string): Generator<string> {
 }
 
 /** Further proxies behind each other are not believed. */
-const mostProxies = 32
+const maxProxies = 32
 
 /** The first address from the right that is not a trusted proxy: the client may have invented everything left of it. */
 const clientAmong = (
@@ -236,7 +237,7 @@ const clientAmong = (
   isTrusted: TrustedProxies,
 ): Hop => {
   let client = unknown
-  let proxiesLeft = mostProxies
+  let proxiesLeft = maxProxies
   for (const text of hopsFromRight) {
     client = read(text)
     proxiesLeft -= 1
@@ -251,14 +252,14 @@ const forwardedForHop = (text: string): Hop => {
 }
 
 /**
- * Reads the fields of a trusted proxy. Forwarded counts only without X-Forwarded-For and -Proto: most proxies write X-Forwarded
+ * Reads the headers of a trusted proxy. Forwarded counts only without X-Forwarded-For and -Proto: most proxies write X-Forwarded
  * and pass Forwarded on as their client sent it.
  */
-const forwardedHop = (fields: RequestFields, isTrusted: TrustedProxies): Hop => {
-  const addresses = requestField(fields, 'x-forwarded-for')
-  const protocol = requestField(fields, 'x-forwarded-proto')
+const forwardedHop = (headers: RequestHeaders, isTrusted: TrustedProxies): Hop => {
+  const addresses = requestHeader(headers, 'x-forwarded-for')
+  const protocol = requestHeader(headers, 'x-forwarded-proto')
   if (addresses === undefined && protocol === undefined) {
-    const forwarded = requestField(fields, 'forwarded')
+    const forwarded = requestHeader(headers, 'forwarded')
     return forwarded === undefined ? unknown : clientAmong(elementsFromRight(forwarded), hopOf, isTrusted)
   }
   const { address } = clientAmong(fromRight(addresses ?? ''), forwardedForHop, isTrusted)
@@ -280,15 +281,15 @@ const peerOf = (socket: PeerSocket): Client => {
 /** Creates the function that finds the client of a request: the peer, or the client that a trusted proxy names. */
 export const createClientOf = (
   isTrusted: TrustedProxies,
-): ((socket: Socket, fields: RequestFields) => Client) => {
+): ((socket: Socket, headers: RequestHeaders) => Client) => {
   // A connection has one peer: look it up once, with the first request, while it is certainly connected.
   const peers = new WeakMap<Socket, Client>()
-  return (socket, fields) => {
+  return (socket, headers) => {
     const storedPeer = peers.get(socket)
     const peer = storedPeer ?? peerOf(socket)
     if (storedPeer === undefined) peers.set(socket, peer)
     if (!isTrusted(peer.address)) return peer
-    const hop = forwardedHop(fields, isTrusted)
+    const hop = forwardedHop(headers, isTrusted)
     return {
       address: hop.address ?? peer.address,
       protocol: hop.protocol ?? peer.protocol,
@@ -298,16 +299,16 @@ export const createClientOf = (
 }
 
 /** Bounds the interim responses of an upstream. */
-const mostInterim = 16
+const maxInterim = 16
 
 const notInHints: ReadonlySet<string> = new Set(['link', 'content-length', 'set-cookie'])
 
-/** One field line may hold several links; node:http takes them one by one. */
+/** One header line may hold several links; node:http takes them one by one. */
 const linksOf = (head: ResponseHead): string[] =>
-  fieldValues(head.fields, 'link').flatMap((line) => line.split(/,\s{0,8}(?=<)/))
+  headerValues(head.headers, 'link').flatMap((line) => line.split(/,\s{0,8}(?=<)/))
 
 const sendEarlyHints = (outgoing: ServerResponse, head: ResponseHead): void => {
-  const lines = withoutFields(head.fields, notInHints)
+  const lines = withoutHeaders(head.headers, notInHints)
   const hints: Record<string, string | string[]> = Object.create(null)
   for (let i = 0; i < lines.length; i += 2) hints[lines[i] as string] = lines[i + 1] as string
   hints['link'] = linksOf(head)
@@ -323,7 +324,7 @@ const sendEarlyHints = (outgoing: ServerResponse, head: ResponseHead): void => {
  * are all for HTTP/1.0, which has no interim responses, and all after the final response.
  */
 const createInterim = (outgoing: ServerResponse): Interim => {
-  let interimsLeft = mostInterim
+  let interimsLeft = maxInterim
   return (head) => {
     const { req } = outgoing
     const takesNone = req.httpVersionMajor === 1 && req.httpVersionMinor === 0
@@ -335,9 +336,9 @@ const createInterim = (outgoing: ServerResponse): Interim => {
 }
 
 /** RFC 9112 §6.3: there is content when it is framed, by a length that is not zero or by chunks. */
-export const hasContent = (fields: RequestFields): boolean =>
-  (fields['content-length'] !== undefined && fields['content-length'] !== '0') ||
-  fields['transfer-encoding'] !== undefined
+export const hasContent = (headers: RequestHeaders): boolean =>
+  (headers['content-length'] !== undefined && headers['content-length'] !== '0') ||
+  headers['transfer-encoding'] !== undefined
 
 export const clientGone = (): Error => new Error('the client has closed its connection')
 
@@ -347,7 +348,7 @@ export class EdgeRequest implements GatewayRequest {
   #signal: EndSignal | undefined
   readonly method: string
   readonly target: string
-  readonly fields: RequestFields
+  readonly headers: RequestHeaders
   readonly content: Readable | undefined
 
   constructor(incoming: IncomingMessage, outgoing: ServerResponse, content?: Readable) {
@@ -355,7 +356,7 @@ export class EdgeRequest implements GatewayRequest {
     this.content = content
     this.method = incoming.method as string
     this.target = incoming.url as string
-    this.fields = incoming.headers
+    this.headers = incoming.headers
   }
 
   get interim(): Interim {

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { OutgoingHttpHeaders } from 'node:http2'
 import type { Config } from '../config/config.ts'
-import { remembered, rememberedFor } from '../http/memo.ts'
+import { memoize, memoizeByObject } from '../http/memo.ts'
 import {
-  type FieldChanges,
-  type FieldLines,
+  type HeaderChanges,
+  type HeaderLines,
   type HeadText,
   linesText,
   ownText,
@@ -12,8 +12,8 @@ import {
 } from '../http/message.ts'
 import { headersOf, PreparedHeaders } from './send/http2-headers.ts'
 
-/** Fields that the gateway sends to browsers itself; those of upstreams are removed. */
-const corsFields: readonly string[] = [
+/** Headers that the gateway sends to browsers itself; those of upstreams are removed. */
+const corsHeaders: readonly string[] = [
   'access-control-allow-origin',
   'access-control-allow-credentials',
   'access-control-allow-methods',
@@ -24,25 +24,25 @@ const corsFields: readonly string[] = [
 
 /** What all responses of a service to one kind of origin have in common, made once: `cors`, then its `responseHeaders`. */
 export type ResponseChanges = {
-  /** Of lines as `FieldLines`. */
-  fields(lines: FieldLines): FieldLines
+  /** Of lines as `HeaderLines`. */
+  headerLines(lines: HeaderLines): HeaderLines
   /** Of checked lines, as text. */
   text(head: HeadText): string
   /** Of checked lines, for HTTP/2. */
   headers(head: HeadText, status: number): OutgoingHttpHeaders
 }
 
-const nothing: FieldChanges = { set: [], removed: new Set() }
+const nothing: HeaderChanges = { set: [], removed: new Set() }
 
 /** The value of Vary with Origin in it. */
-const withOrigin = remembered((value: string): string => {
+const withOrigin = memoize((value: string): string => {
   const names = value.split(',').flatMap((name) => name.trim() || [])
   return (names.some((name) => name.toLowerCase() === 'origin') ? names : [...names, 'Origin']).join(', ')
 })
 
-const compile = (corsLines: FieldLines, changes: FieldChanges, removesCors: boolean): ResponseChanges => {
+const compile = (corsLines: HeaderLines, changes: HeaderChanges, removesCors: boolean): ResponseChanges => {
   const set = withChanges(corsLines, changes)
-  const removed = removesCors ? new Set([...corsFields, ...changes.removed]) : changes.removed
+  const removed = removesCors ? new Set([...corsHeaders, ...changes.removed]) : changes.removed
   const varies = removesCors && !changes.removed.has('vary')
   const setText = linesText(set)
   // Names are tokens (RFC 9110 §5.1), of which `.`, `*` and others mean something else in a pattern.
@@ -52,7 +52,7 @@ const compile = (corsLines: FieldLines, changes: FieldChanges, removesCors: bool
     'gim',
   )
   /** Many responses begin with the same lines; behind them are only lines of the gateway. */
-  const changed = rememberedFor(({ text }: HeadText) => {
+  const changed = memoizeByObject(({ text }: HeadText) => {
     const vary: string[] = []
     const keptText = text.replace(removedLine, (_line, ...groups: (string | undefined)[]) => {
       if (varies && groups[0] !== undefined) vary.push(groups[1] as string)
@@ -64,7 +64,7 @@ const compile = (corsLines: FieldLines, changes: FieldChanges, removesCors: bool
       ),
     }
   })
-  const changedLines = (lines: FieldLines): FieldLines => {
+  const changedLines = (lines: HeaderLines): HeaderLines => {
     const sentLines: string[] = []
     const vary: string[] = []
     for (let i = 0; i < lines.length; i += 2) {
@@ -77,11 +77,11 @@ const compile = (corsLines: FieldLines, changes: FieldChanges, removesCors: bool
     sentLines.push(...set)
     return sentLines
   }
-  const preparedFor = rememberedFor(
+  const preparedFor = memoizeByObject(
     ({ of }: HeadText) => new PreparedHeaders(changedLines(of), of.length, changes.removed),
   )
   return {
-    fields: changedLines,
+    headerLines: changedLines,
     text: (head) => {
       if (head.begin === undefined) return changed(head).text
       const gatewayLines = changes.removed.size === 0 ? head.text : head.text.replace(removedLine, '')
@@ -98,7 +98,11 @@ type Kinds = {
 }
 
 /** By kind of origin: none or refused, and each that is allowed; `*` allows all, also requests without one. */
-const kindsOf = (cors: Config['cors'] | undefined, forAllowed: FieldLines, changes: FieldChanges): Kinds => {
+const kindsOf = (
+  cors: Config['cors'] | undefined,
+  forAllowed: HeaderLines,
+  changes: HeaderChanges,
+): Kinds => {
   if (cors === undefined)
     return { ofOthers: changes === nothing ? undefined : compile([], changes, false), byOrigin: new Map() }
   const allow = (origin: string): ResponseChanges =>
@@ -116,11 +120,11 @@ export const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
 
 /** The changes for a response; undefined: it has none. Preflights are answered with these alone. */
 export type ChangesFor = (
-  changes: FieldChanges | undefined,
+  changes: HeaderChanges | undefined,
   incoming: IncomingMessage,
 ) => ResponseChanges | undefined
 
-/** `cors` undefined: the upstream's CORS fields pass through. */
+/** `cors` undefined: the upstream's CORS headers pass through. */
 export const createChangesFor = (cors: Config['cors'] | undefined): ChangesFor => {
   const credentials = cors?.credentials === true ? ['Access-Control-Allow-Credentials', 'true'] : []
   const exposed = ['Access-Control-Expose-Headers', cors?.exposedHeaders.join(', ') ?? '']
@@ -133,8 +137,8 @@ export const createChangesFor = (cors: Config['cors'] | undefined): ChangesFor =
           ...['Access-Control-Allow-Headers', cors.headers.join(', ')],
           ...['Access-Control-Max-Age', String(Math.floor(cors.maxAgeMs / 1000))],
         ]
-  const kindsFor = rememberedFor((changes: FieldChanges) => kindsOf(cors, forAllowed, changes))
-  const kindsForPreflights = rememberedFor((changes: FieldChanges) =>
+  const kindsFor = memoizeByObject((changes: HeaderChanges) => kindsOf(cors, forAllowed, changes))
+  const kindsForPreflights = memoizeByObject((changes: HeaderChanges) =>
     kindsOf(cors, [...forAllowed, ...ofPreflights], changes),
   )
   return (changes = nothing, incoming) => {

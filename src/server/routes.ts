@@ -13,13 +13,13 @@ import type { Agreed } from './websocket/handshake.ts'
 const ofWebSockets = (name: string): string => `${name} websocket`
 
 /** The router has at most 31 routes for a path, two of each service: more services on one path are in another instance of Fastify. */
-const mostOnPath = 15
+const maxOnPath = 15
 
 const dividedByPath = (services: readonly Service[]): readonly (readonly Service[])[] => {
   const parts: Service[][] = [[]]
   for (const service of services) {
     const hasRoom = (part: readonly Service[]): boolean =>
-      part.filter(({ mount }) => mount === service.mount).length < mostOnPath
+      part.filter(({ mount }) => mount === service.mount).length < maxOnPath
     const part = parts.find(hasRoom)
     if (part === undefined) parts.push([service])
     else part.push(service)
@@ -47,7 +47,7 @@ const refusalOf = ({ kind }: NoService): GatewayError => new GatewayError(refusa
 
 const noQuery: Record<string, never> = {}
 
-const pageFields = {
+const pageHeaders = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy':
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'",
@@ -61,16 +61,16 @@ type RoutesOptions = {
   readonly urlBytes: number
   /** HTML for `GET /`, in front of the services. */
   readonly frontPage: string | undefined
-  /** Are preflights answered by `permit`, before `handle` and without an upstream? Undefined: none is. */
-  readonly permits: ((service: Service | undefined) => boolean) | undefined
-  permit(service: Service | undefined, reply: FastifyReply): void
+  /** Are preflights answered by `addCorsHeaders`, before `handle` and without an upstream? Undefined: none is. */
+  readonly mayAddCors: ((service: Service | undefined) => boolean) | undefined
+  addCorsHeaders(service: Service | undefined, reply: FastifyReply): void
   nextId(): string
   /** Errors found before a request has a route. Fastify's hooks see the request all the same. */
   readonly early: WeakMap<IncomingMessage, GatewayError>
   handle(service: Service, request: FastifyRequest, reply: FastifyReply): void
   ask(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<Agreed | undefined>
   readonly messageBytes: number
-  /** Answers with an error in the format of the service; undefined: there is none. */
+  /** Responses with an error in the format of the service; undefined: there is none. */
   refuse(
     service: Service | undefined,
     error: GatewayError,
@@ -179,12 +179,12 @@ export const createRoutes = async (options: RoutesOptions): Promise<HostRouting>
       const choice = table.find(authorityOf(raw), raw.url as string)
       throw choice.kind === 'found' ? new GatewayError('no_route') : refusalOf(choice)
     })
-    const { permits } = options
-    if (permits !== undefined)
+    const { mayAddCors } = options
+    if (mayAddCors !== undefined)
       server.addHook('onRequest', ({ raw }, reply, next) => {
         const isAsked = isPreflight(raw) && !early.has(raw)
         const service = isAsked ? serviceOf(raw) : undefined
-        if (isAsked && permits(service)) options.permit(service, reply)
+        if (isAsked && mayAddCors(service)) options.addCorsHeaders(service, reply)
         else next()
       })
     for (const service of ofInstance) await registerService(server, service)
@@ -193,7 +193,7 @@ export const createRoutes = async (options: RoutesOptions): Promise<HostRouting>
       server.get('/', ({ raw }, reply) => {
         const refusal = early.get(raw)
         if (refusal !== undefined) throw refusal
-        return reply.headers(pageFields).send(frontPage)
+        return reply.headers(pageHeaders).send(frontPage)
       })
     await server.ready()
     if (routing === undefined) throw new TypeError('Fastify made no server')

@@ -8,16 +8,16 @@ import { GatewayError } from '../errors.ts'
 import {
   arrived,
   type Client,
+  type ConfigSnapshot,
   changedResponse,
-  type Generation,
-  type Received,
+  type RequestContext,
   type Run,
   type Service,
 } from '../exchange/exchange.ts'
-import { earlyErrorAnswer, ownAnswerFor, plainOrigin } from '../exchange/finish.ts'
-import { rememberedFor } from '../http/memo.ts'
-import { discard, type GatewayRequest, type GatewayResponse, type RequestFields } from '../http/message.ts'
-import type { BufferedBytes, UnreadAnswers } from './buffered-bytes.ts'
+import { corsForOwnResponse, earlyErrorResponse, plainOrigin } from '../exchange/finish.ts'
+import { memoizeByObject } from '../http/memo.ts'
+import { discard, type GatewayRequest, type GatewayResponse, type RequestHeaders } from '../http/message.ts'
+import type { BufferedBytes, UnreadResponses } from './buffered-bytes.ts'
 import { createCoverage, type HostCertificate } from './listener/certificates.ts'
 import { createFront, type Front, type FrontOptions } from './listener/front.ts'
 import { Http2EdgeRequest } from './listener/http2.ts'
@@ -55,7 +55,7 @@ export type RefusedEarly = {
   readonly client: Client
   /** Undefined where the bytes are no request. */
   readonly request:
-    | { readonly method: string; readonly target: string; readonly fields: RequestFields }
+    | { readonly method: string; readonly target: string; readonly headers: RequestHeaders }
     | undefined
 }
 
@@ -67,7 +67,7 @@ type EdgeOptions = Omit<
   readonly websockets: Pick<WebSockets, 'count'>
   /** Certificates for some hosts, beside the default one. */
   readonly certificates: readonly Pick<HostCertificate, 'hosts'>[]
-  readonly generation: Generation
+  readonly snapshot: ConfigSnapshot
   /** HTML for `GET /`, in front of the services. */
   readonly frontPage?: string | undefined
   readonly limits: Pick<LimitsConfig, 'urlBytes' | 'keepAliveTimeoutMs' | 'websockets'>
@@ -79,14 +79,14 @@ type EdgeOptions = Omit<
   isDraining(): boolean
   /** Called for each response that is not flushed synchronously. */
   readonly inFlight: { enter(): void; leave(): void }
-  readonly unread: UnreadAnswers
+  readonly unread: UnreadResponses
   readonly buffered: Pick<BufferedBytes, 'budget'>
 }
 
 export type Edge = Front & { close(): Promise<void> }
 
-type ReadyAnswer = {
-  readonly exchange: Received
+type ReadyResponse = {
+  readonly context: RequestContext
   readonly outgoing: ServerResponse
   readonly response: GatewayResponse
 }
@@ -96,8 +96,8 @@ const hasLeft = (raw: ServerResponse): boolean => raw.destroyed || isReset(raw.r
 
 /** Creates the handlers of one configuration; every request runs through `handle`. */
 export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
-  const { limits, generation, logger } = options
-  const { services, table } = generation
+  const { limits, snapshot, logger } = options
+  const { services, table } = snapshot
   const nextId = createRequestIds()
   const clientOf = createClientOf(createAddressList(options.trustedProxies))
   const broken = (error: Error): void => logger.debug({ err: error }, 'the body ended early')
@@ -115,9 +115,9 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   const corsOf = (service: Service | undefined): Config['cors'] | undefined =>
     service === undefined ? options.cors : service.responses.cors
   const hasCors = options.cors !== undefined || services.some(({ responses }) => responses.cors !== undefined)
-  const changesWith = rememberedFor((cors: Config['cors']) => createChangesFor(cors))
+  const changesWith = memoizeByObject((cors: Config['cors']) => createChangesFor(cors))
   const changesWithoutCors = createChangesFor(undefined)
-  /** The changes of the service are applied last, so that they hold for every field that the gateway adds. */
+  /** The changes of the service are applied last, so that they hold for every header that the gateway adds. */
   const sendTo = (
     outgoing: ServerResponse,
     service: Service | undefined,
@@ -130,13 +130,13 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     const cors = corsOf(service)
     const changesFor = cors === undefined ? changesWithoutCors : changesWith(cors)
     const changes = changesFor(service?.responses.changes, outgoing.req)
-    sendResponse(outgoing, withUnreadContent(outgoing, response, options.distrusted), sending, changes)
+    sendResponse(outgoing, withUnreadContent(outgoing, response, options.poisoned), sending, changes)
   }
   const requestOf = (incoming: IncomingMessage, outgoing: ServerResponse): GatewayRequest =>
     isHttp2(incoming)
       ? new Http2EdgeRequest(incoming, outgoing, contentOf(incoming))
       : new EdgeRequest(incoming, outgoing, contentOf(incoming))
-  const noFields: RequestFields = {}
+  const noHeaders: RequestHeaders = {}
   const refusedEarly = (
     error: GatewayError,
     service: Service | undefined,
@@ -144,16 +144,16 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     incoming: IncomingMessage | undefined,
     id = nextId(),
   ): string => {
-    const fields = incoming?.headers ?? noFields
+    const headers = incoming?.headers ?? noHeaders
     options.refusedEarly({
       id,
       service,
       error,
-      client: clientOf(socket, fields),
+      client: clientOf(socket, headers),
       request:
         incoming === undefined
           ? undefined
-          : { method: incoming.method as string, target: incoming.url as string, fields },
+          : { method: incoming.method as string, target: incoming.url as string, headers },
     })
     return id
   }
@@ -165,14 +165,14 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
   ): void => {
     const { req } = outgoing
     try {
-      const answer = earlyErrorAnswer(service, error, {
+      const response = earlyErrorResponse(service, error, {
         id: refusedEarly(error, service, req.socket, req, id),
-        fields: req.headers,
+        headers: req.headers,
       })
       const origins = service?.responses.anyOrigins
       // The request has no route: the index of a site speaks for it.
-      const permitted = origins && ownAnswerFor(answer, origins.site(), plainOrigin(req.headers))
-      sendTo(outgoing, service, permitted ?? answer)
+      const corsHeaders = origins && corsForOwnResponse(response, origins.site(), plainOrigin(req.headers))
+      sendTo(outgoing, service, corsHeaders ?? response)
     } catch (cause) {
       broken(cause as Error)
       outgoing.destroy()
@@ -183,7 +183,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     incoming: IncomingMessage,
     request: GatewayRequest,
     id: string,
-  ): Received => {
+  ): RequestContext => {
     const target = incoming.url as string
     const at = target.indexOf('?')
     const path = at === -1 ? target : target.slice(0, at)
@@ -191,7 +191,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       id,
       origin: 'client',
       client: clientOf(incoming.socket, incoming.headers),
-      generation,
+      snapshot,
       service,
       request,
       path: path.length === service.mount.length ? '/' : path.slice(service.mount.length),
@@ -201,25 +201,25 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
 
   const isUnderWay = (raw: ServerResponse): boolean =>
     !hasLeft(raw) && !(raw.writableEnded && raw.writableLength === 0)
-  const holdUnread = (
+  const bufferUnread = (
     outgoing: ServerResponse,
     content: GatewayResponse['content'],
     client: Client,
   ): void => {
     if (Buffer.isBuffer(content) && isUnderWay(outgoing))
-      options.unread.hold(outgoing, content, client.address)
+      options.unread.buffer(outgoing, content, client.address)
   }
-  const failed = ({ service, id }: Received, outgoing: ServerResponse, cause: unknown): void =>
+  const failed = ({ service, id }: RequestContext, outgoing: ServerResponse, cause: unknown): void =>
     refuse(outgoing, service, new GatewayError('internal', { cause }), id)
   /** The response to a request whose content is still arriving ends the connection, so it does not wait for the content. */
-  const mayWait = ({ exchange: { request }, outgoing }: ReadyAnswer): boolean =>
+  const mayWait = ({ context: { request }, outgoing }: ReadyResponse): boolean =>
     request.method === 'GET' || outgoing.req.complete
-  const answer = createGathering<ReadyAnswer>(({ exchange, outgoing, response }) => {
+  const result = createGathering<ReadyResponse>(({ context, outgoing, response }) => {
     try {
-      sendTo(outgoing, exchange.service, response)
-      holdUnread(outgoing, response.content, exchange.client)
+      sendTo(outgoing, context.service, response)
+      bufferUnread(outgoing, response.content, context.client)
     } catch (error) {
-      failed(exchange, outgoing, error)
+      failed(context, outgoing, error)
     }
   }, mayWait)
   const serviceFor = (authority: string, target: string): Service | undefined => {
@@ -241,10 +241,10 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       reply.hijack()
       return
     }
-    const exchange = receive(service, incoming, requestOf(incoming, outgoing), request.id)
-    contentOf(incoming)?.count(options.buffered.budget('request-body', exchange.client.address))
+    const context = receive(service, incoming, requestOf(incoming, outgoing), request.id)
+    contentOf(incoming)?.count(options.buffered.budget('request-body', context.client.address))
     reply.hijack()
-    const response = options.run(exchange)
+    const response = options.run(context)
     // From its first wait on (see decideShedding), until the connection has finished with the response, or the client has left.
     if (!hasLeft(outgoing)) {
       options.inFlight.enter()
@@ -252,8 +252,8 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       outgoing.on('close', options.inFlight.leave)
     }
     response.then(
-      (response) => answer({ exchange, outgoing, response }),
-      (cause: unknown) => failed(exchange, outgoing, cause),
+      (response) => result({ context, outgoing, response }),
+      (cause: unknown) => failed(context, outgoing, cause),
     )
   }
   const ask = createHandshake({
@@ -272,15 +272,15 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     urlBytes: limits.urlBytes,
     frontPage: options.frontPage,
     messageBytes: limits.websockets.messageBytes,
-    permits: hasCors ? (service) => corsOf(service) !== undefined : undefined,
+    mayAddCors: hasCors ? (service) => corsOf(service) !== undefined : undefined,
     nextId,
     early,
     handle,
     ask,
     refuse: (service, error, { id }, reply) => refuse(hijacked(reply), service, error, id),
     // Safari waits for a content where there is no length.
-    permit: (service, reply) =>
-      sendTo(hijacked(reply), service, { status: 204, fields: ['Content-Length', '0'], content: undefined }),
+    addCorsHeaders: (service, reply) =>
+      sendTo(hijacked(reply), service, { status: 204, headers: ['Content-Length', '0'], content: undefined }),
   })
   const refuseEarly: FrontOptions['refuse'] = (incoming, outgoing, error) => {
     early.set(incoming, error)

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import type httpProxy from '@fastify/http-proxy'
 import type { LimitsConfig } from '../config/config.ts'
 import { addCount, addressGroup } from '../http/bounds.ts'
-import type { RequestFields } from '../http/message.ts'
+import type { RequestHeaders } from '../http/message.ts'
 
 /** How a WebSocket ended, and why none was opened; also the values of a metric label. */
 export const websocketOutcomes = [
@@ -40,7 +40,7 @@ export type WebSocketOpener = {
   readonly service: string
   readonly address: string
   /** Of its handshake. */
-  readonly fields: RequestFields
+  readonly headers: RequestHeaders
 }
 
 type WebSocketsOptions = {
@@ -57,26 +57,26 @@ const closeCode = (why: WebSocketOutcome): number => (why === 'revoked' ? policy
 const abnormal = 1006
 
 /** @fastify/http-proxy sends without waiting: while more than this waits for a receiver, nothing is read for it. */
-const mostHeldBytes = 256 * 1024
+const maxBufferedBytes = 256 * 1024
 /** `ws` does not say when a receiver has read. */
-const lookEveryMs = 5
+const pollIntervalMs = 5
 
 const isFull = (to: WebSocket): boolean =>
-  to.readyState === to.CONNECTING || (to.readyState === to.OPEN && to.bufferedAmount > mostHeldBytes)
+  to.readyState === to.CONNECTING || (to.readyState === to.OPEN && to.bufferedAmount > maxBufferedBytes)
 
 /** Stops reading from a sender for as long as its receiver holds too much. */
-const hold = (from: WebSocket, to: WebSocket): void => {
+const pause = (from: WebSocket, to: WebSocket): void => {
   if (from.isPaused || !isFull(to)) return
   // What has been read already is sent on: each message adds a listener while the library connects.
   if (to.readyState === to.CONNECTING) to.setMaxListeners(0)
   from.pause()
-  const look = setInterval(() => {
+  const poll = setInterval(() => {
     if (isFull(to)) return
-    clearInterval(look)
+    clearInterval(poll)
     from.resume()
-  }, lookEveryMs)
-  look.unref()
-  from.once('close', () => clearInterval(look))
+  }, pollIntervalMs)
+  poll.unref()
+  from.once('close', () => clearInterval(poll))
 }
 
 const recheckMs = 1_000
@@ -90,10 +90,10 @@ const whenIdle = (
   callback: () => void,
 ): NodeJS.Timeout | undefined => {
   if (idleMs === 0) return undefined
-  const look = (): void => {
+  const poll = (): void => {
     if (performance.now() - movedAt() >= idleMs) callback()
   }
-  return setInterval(look, Math.max(50, idleMs / 4)).unref()
+  return setInterval(poll, Math.max(50, idleMs / 4)).unref()
 }
 
 /** The open WebSockets of the process, which outlive configurations. */
@@ -130,7 +130,7 @@ export const createWebSockets = ({ limits, isAllowed, report }: WebSocketsOption
     /** A message, a ping or a pong was passed on. */
     const passed = (from: WebSocket, to: WebSocket): void => {
       moved()
-      hold(from, to)
+      pause(from, to)
     }
     const end = (why: WebSocketOutcome): void => {
       addCount(byService, service, -1)

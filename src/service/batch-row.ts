@@ -9,7 +9,7 @@ type BatchBounds = {
 }
 
 /** Of an item, and of its headers: more than servers take in one request (Apache has 100). */
-const mostMembers = 100
+const maxMembers = 100
 
 /** Reads as well, which the batch of an upstream need not take. */
 const itemMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
@@ -18,12 +18,12 @@ const ownItem = (item: ArgumentSchema, pathCharacters: number): ArgumentSchema =
   const { properties = {} } = item
   return {
     ...item,
-    maxProperties: mostMembers,
+    maxProperties: maxMembers,
     properties: {
       ...properties,
       method: { ...properties['method'], enum: itemMethods },
       path: { ...properties['path'], maxLength: pathCharacters },
-      headers: { ...properties['headers'], maxProperties: mostMembers },
+      headers: { ...properties['headers'], maxProperties: maxMembers },
     },
   }
 }

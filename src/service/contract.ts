@@ -1,17 +1,17 @@
-import type { CachePolicy, Sensitivity } from '../cache/decide-caching.ts'
+import type { CachePolicy, UncacheableReason } from '../cache/decide-caching.ts'
 import type { Shown, TaggedArguments, TaggedResponse, WriteResponse } from '../cache/tagger.ts'
 import { GatewayError } from '../errors.ts'
 import { atOnce, type Pieces } from '../http/bodies/turns.ts'
-import { type RequestFields, requestField } from '../http/message.ts'
+import { type RequestHeaders, requestHeader } from '../http/message.ts'
 import { type Effect, isGetOrHead } from '../http/methods.ts'
-import type { Connected, Connection } from './announced.ts'
+import type { Connected, Connection } from './connection.ts'
 import type { ErrorPage } from './error-page.ts'
-import type { Endpoint, Found, RouteFinding, Row } from './row.ts'
+import type { Endpoint, Found, RouteMatch, Row } from './row.ts'
 
 /** The value of `contract` in the configuration; in logs, labels and reports. */
 export type ContractName = 'plants' | 'site' | 'openapi' | 'graphql' | 'open'
 
-/** The method that a request means, or why it is refused: a field or the query would give it another method or route. */
+/** The method that a request means, or why it is refused: a header or the query would give it another method or route. */
 export type RequestMeaning =
   | { readonly kind: 'method'; readonly method: string }
   | { readonly kind: 'refused'; readonly detail: string }
@@ -30,7 +30,7 @@ export type ContentInspector = {
 export type RefusedRequest = {
   readonly row: Row
   readonly query: string
-  readonly fields: RequestFields
+  readonly headers: RequestHeaders
   /** Where clients find the service: absolute, no slash at the end. */
   readonly publicRoot: string
 }
@@ -39,23 +39,23 @@ export type RefusedRequest = {
 export type ErrorShape = {
   readonly contentType: string
   /** The media type that a request asks for; absent: there is one. */
-  contentTypeFor?(fields: RequestFields): string
+  contentTypeFor?(headers: RequestHeaders): string
   body(error: GatewayError): unknown
   /** A body as JSON. */
   text(body: unknown): string
   /** For people; undefined where only programs ask. */
   readonly page?: ErrorPage
-  /** Fields of every response of the service that the gateway makes. */
-  fields(publicRoot: string): readonly string[]
-  /** Media type and fields of the response to a refused request. */
+  /** Headers of every response of the service that the gateway makes. */
+  headers(publicRoot: string): readonly string[]
+  /** Media type and headers of the response to a refused request. */
   refusal(
     refused: RefusedRequest,
     invalid: Invalid,
-  ): { readonly contentType: string; readonly fields: readonly string[] }
+  ): { readonly contentType: string; readonly headers: readonly string[] }
   /** The body of an error of an item in a batch: `body` has the shape of the site contract, or is in this one already. */
   itemBody(status: number, body: unknown): unknown
-  /** Fields of the response to a batch, by the fields of the request. */
-  batchFields(fields: RequestFields): readonly string[]
+  /** Headers of the response to a batch, by the headers of the request. */
+  batchHeaders(headers: RequestHeaders): readonly string[]
 }
 
 export type ItemTarget =
@@ -78,8 +78,8 @@ export type Contract = {
 
   readonly rows: readonly Row[]
   /** Those that the upstream should announce: without the gateway's own batch. */
-  readonly announced: readonly Row[]
-  find(method: string, path: string): RouteFinding
+  readonly registered: readonly Row[]
+  find(method: string, path: string): RouteMatch
   /** Takes the contract's rows as the upstream takes them, and those that it announces besides. */
   learn(listed: readonly Row[], learned: readonly Row[]): void
   /** Is it a row of the table in use? A row that changed has another object in its place, and tags by it may lack what the upstream depends on now. */
@@ -89,13 +89,13 @@ export type Contract = {
   /** A path that no row lists is forwarded unread, or refused. */
   readonly unlisted: 'pass' | 'refuse'
   /** The upstream announces its routes, and which of them a batch takes. */
-  readonly announces: boolean
+  readonly hasIndex: boolean
   /** False: one row stands for all paths, and only HTTP says what requests mean. */
   readonly hasRoutes: boolean
   /** OPTIONS of a listed path, except preflights of CORS: the gateway answers it, or the upstream does, or it is refused. */
   readonly options: 'own' | 'upstream' | 'refused'
 
-  meaning(method: string, query: string, fields: RequestFields): RequestMeaning
+  meaning(method: string, query: string, headers: RequestHeaders): RequestMeaning
   /** Does the upstream get X-HTTP-Method-Override of a POST? `meaning` has then read it. */
   readonly sendsMethodOverride: boolean
   wrongMethod(row: Row): GatewayError
@@ -104,33 +104,33 @@ export type Contract = {
    * Only their presence is checked. Contracts that require none have no function.
    */
   readonly challenge:
-    | ((endpoint: Endpoint | undefined, fields: RequestFields, query: string) => string | undefined)
+    | ((endpoint: Endpoint | undefined, headers: RequestHeaders, query: string) => string | undefined)
     | undefined
   /** For a request with content. Throws a GatewayError for content that the endpoint does not take. */
-  contentPlan(method: string, endpoint: Endpoint, fields: RequestFields): ContentPlan
+  contentPlan(method: string, endpoint: Endpoint, headers: RequestHeaders): ContentPlan
   /**
    * Looks into a content that is forwarded unread for what would give the request another meaning at the upstream; undefined where no
    * content of the type does. `method`: as it is sent. Throws a GatewayError for a content that cannot be looked into.
    */
   readonly inspectContent?: (
     method: string,
-    fields: RequestFields,
+    headers: RequestHeaders,
     match: Found | undefined,
   ) => ContentInspector | undefined
   readonly validator: Validator
-  /** Header fields that are sent although their names are unusual (lower case), because every operation may take them. */
-  readonly declaredFields: readonly string[]
+  /** Headers that are sent although their names are unusual (lower case), because every operation may take them. */
+  readonly declaredHeaders: readonly string[]
   /** Parameters of the query that carry credentials: logs hide their values. */
   readonly keyParameters: readonly string[]
-  /** Header fields (lower case) that carry API keys: items of a batch have those of the batch. */
-  readonly keyFields: readonly string[]
+  /** Headers (lower case) that carry API keys: items of a batch have those of the batch. */
+  readonly keyHeaders: readonly string[]
   readonly items: ItemReading
 
   policyFor(method: string, path: string): CachePolicy
   /** What in a target keeps the response to a GET from being shared. `query` is without `?`. */
-  sensitivityOf(path: string, query: string): Sensitivity | undefined
+  uncacheableReasonOf(path: string, query: string): UncacheableReason | undefined
   /** Does a GET with it change something? */
-  actsAsWrite(sensitivity: Sensitivity): boolean
+  actsAsWrite(uncacheableReason: UncacheableReason): boolean
   readonly tagger: Tagger
   /** Do tags depend on the content of the response to a write? Then it is read whole. `isUpload`: its own content streams. */
   readsWriteResponse(row: Row, isUpload: boolean): boolean
@@ -168,8 +168,8 @@ export type ValidationInput = {
   readonly content: Buffer | undefined
   /** There is content, of which nothing is known. */
   readonly isUnread?: boolean
-  /** Header fields of the request, by lower-case names; absent where none are known. */
-  readonly fields?: Readonly<Record<string, string | string[] | undefined>> | undefined
+  /** Headers of the request, by lower-case names; absent where none are known. */
+  readonly headers?: Readonly<Record<string, string | string[] | undefined>> | undefined
 }
 
 /** Query parameters that the row does not declare, tracking parameters excepted. */
@@ -207,7 +207,7 @@ export type Validation =
       readonly mayShowAnything?: boolean
       /** Declared headers and cookies in their one spelling: part of the cache key beside path and query. */
       readonly variant?: string
-      /** Cookie field with the declared cookies alone, for requests whose response is stored. */
+      /** Cookie header with the declared cookies alone, for requests whose response is stored. */
       readonly cookie?: string
       /** The query contains a credential. */
       readonly hasQueryCredential?: boolean
@@ -348,35 +348,35 @@ export type Change = { readonly blog?: number } & (
  * What the companion of a site states about a request: it wrote `nothing`, only what its `own` user is shown, or `rows` of the log
  * of changes (incarnation, sequence and check value).
  */
-export type Statement =
+export type WriteReceipt =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'own' }
   | { readonly kind: 'rows'; readonly rows: readonly string[] }
 
 /** A question that goes with one request. */
-export type Question = {
-  /** Of the witness. */
+export type ReceiptNonce = {
+  /** Of the write receipts. */
   readonly key: string
-  /** Value of the field Trellis-Nonce. */
-  readonly field: string
-  /** The statement in the field Trellis-Statement; undefined when it is missing, or does not belong to this request. */
-  read(value: string | undefined): Statement | undefined
+  /** Value of the header Trellis-Nonce. */
+  readonly header: string
+  /** The statement in the header Trellis-Statement; undefined when it is missing, or does not belong to this request. */
+  read(value: string | undefined): WriteReceipt | undefined
 }
 
-export type Witness = {
+export type WriteReceipts = {
   /** The same for services that have the same token. */
   readonly key: string
   /** Undefined while changes may be unknown. */
-  ask(): Question | undefined
+  ask(): ReceiptNonce | undefined
   /** Have the changes of these rows been dropped in all processes? */
   hasApplied(rows: readonly string[]): boolean
 }
 
-/** A statement, with the key of the witness that made it. */
-export type WitnessedStatement = Statement & Pick<Witness, 'key'>
+/** A statement, with the key of the write receipts that made it. */
+export type KeyedWriteReceipt = WriteReceipt & Pick<WriteReceipts, 'key'>
 
 /** What a content must be; `any`: it is not read. */
-type ContentRule = { readonly mostBytes: number; readonly isRight: (content: Buffer) => boolean }
+type ContentRule = { readonly maxBytes: number; readonly isRight: (content: Buffer) => boolean }
 
 /** Says of requests that they change nothing that a cached reader is shown. */
 export type HarmlessClaim = {
@@ -386,7 +386,7 @@ export type HarmlessClaim = {
   readonly text: string
   /** By the media type, without parameters. Undefined: with such a content it is a write. */
   contentRule(mediaType: string): ContentRule | 'any' | undefined
-  /** What must hold of the answer too; undefined: nothing. */
+  /** What must hold of the response too; undefined: nothing. */
   readonly shownBy?: ((status: number, setCookies: readonly string[]) => boolean) | undefined
 }
 
@@ -394,12 +394,12 @@ export type HarmlessClaim = {
  * The gateway decodes no content codings, so a coded body would not be checked, and the upstream would act on it. The 415 names what
  * is accepted instead (RFC 9110 §15.5.16).
  */
-export const readUncoded = (fields: RequestFields): ContentPlan => {
-  const coding = requestField(fields, 'content-encoding')
+export const readUncoded = (headers: RequestHeaders): ContentPlan => {
+  const coding = requestHeader(headers, 'content-encoding')
   if (coding === undefined || coding.trim().toLowerCase() === 'identity') return 'read'
   throw new GatewayError('unsupported_content_type', {
     detail: 'Send the body without Content-Encoding.',
-    fields: ['Accept-Encoding', 'identity'],
+    headers: ['Accept-Encoding', 'identity'],
   })
 }
 
@@ -407,12 +407,12 @@ const readable =
   /^(?:application\/(?:[a-z0-9!#$&^_.+-]+\+)?json|application\/x-www-form-urlencoded)\s*(?:;|$)/i
 
 /** JSON and forms are read; other content only streams to endpoints that take uploads. */
-export const planByMediaType: Contract['contentPlan'] = (method, endpoint, fields) => {
+export const planByMediaType: Contract['contentPlan'] = (method, endpoint, headers) => {
   // Many programs read a JSON content on GET as parameters: a response to another request than the one that is keyed.
   if (isGetOrHead(method)) {
     throw new GatewayError('ambiguous_request', { detail: `A body on ${method} is not accepted here.` })
   }
-  if (readable.test(requestField(fields, 'content-type') ?? '')) return readUncoded(fields)
+  if (readable.test(requestHeader(headers, 'content-type') ?? '')) return readUncoded(headers)
   if (endpoint.acceptsUploads === true) return 'stream'
   throw new GatewayError('unsupported_content_type', {
     detail: 'Send application/json or application/x-www-form-urlencoded.',

@@ -5,16 +5,16 @@ import {
   type CachingDecision,
   type CachingFacts,
   decideCaching,
-  type Sensitivity,
+  type FeedLifetime,
   strictestPolicy,
-  type WhileHeard,
+  type UncacheableReason,
 } from '../cache/decide-caching.ts'
 import type { ServiceConfig } from '../config/config.ts'
 import { firstRules } from '../config/rule-match.ts'
 import { GatewayError } from '../errors.ts'
 import { inTurns } from '../http/bodies/turns.ts'
 import { createRecentValues } from '../http/memo.ts'
-import { type GatewayResponse, type RequestFields, targetOf } from '../http/message.ts'
+import { type GatewayResponse, type RequestHeaders, targetOf } from '../http/message.ts'
 import { type Effect, isSafe } from '../http/methods.ts'
 import {
   type ContentMeaning,
@@ -24,7 +24,7 @@ import {
   type UndeclaredParameters,
   type Validation,
 } from './contract.ts'
-import type { Found, RouteFinding, Row } from './row.ts'
+import type { Found, RouteMatch, Row } from './row.ts'
 
 // Everything that decides about a request: its route, whether it is valid, its canonical form, and what is done with it. The gateway
 // acts on it; batches, `explain`, purges and the warming of the cache call the same functions.
@@ -35,11 +35,11 @@ export type Incoming = {
   readonly path: string
   /** As written, without `?`. */
   readonly query: string
-  readonly fields: RequestFields
+  readonly headers: RequestHeaders
 }
 
-/** What a path is of; other findings are refused. */
-export type Matching = Exclude<RouteFinding, { kind: 'refused' | 'wrong-method' }>
+/** What a path is of; other issues are refused. */
+export type Matching = Exclude<RouteMatch, { kind: 'refused' | 'wrong-method' }>
 
 type RefusedRouting = {
   readonly kind: 'refused'
@@ -79,47 +79,47 @@ const refused = (reason: string, error: GatewayError): RefusedRouting => ({
 })
 
 /** A preflight is no request for the path (Fetch standard, CORS-preflight fetch): its upstream says who may read its responses. */
-const isPreflight = (fields: RequestFields): boolean =>
-  fields['access-control-request-method'] !== undefined && fields['origin'] !== undefined
+const isPreflight = (headers: RequestHeaders): boolean =>
+  headers['access-control-request-method'] !== undefined && headers['origin'] !== undefined
 
 /** The method that a request means, and the row that its path is of. */
 export const routeOf = (
   contract: Contract,
-  { method: written, path, query, fields }: Incoming,
+  { method: written, path, query, headers }: Incoming,
   find: Contract['find'] = contract.find,
 ): Routing => {
-  const meaning = contract.meaning(written, query, fields)
+  const meaning = contract.meaning(written, query, headers)
   if (meaning.kind === 'refused') {
     const { detail } = meaning
     return refused(detail, new GatewayError('ambiguous_request', { detail }))
   }
   const { method } = meaning
-  const finding = find(method, path)
-  switch (finding.kind) {
+  const routeMatch = find(method, path)
+  switch (routeMatch.kind) {
     case 'refused': {
-      const detail = `Path refused: ${finding.reason}.`
-      return refused(`path: ${finding.reason}`, new GatewayError('ambiguous_request', { detail }))
+      const detail = `Path refused: ${routeMatch.reason}.`
+      return refused(`path: ${routeMatch.reason}`, new GatewayError('ambiguous_request', { detail }))
     }
     case 'wrong-method':
-      return wrongMethod(contract, finding.row)
+      return wrongMethod(contract, routeMatch.row)
     case 'unlisted':
       return contract.unlisted === 'refuse'
         ? refused('404', new GatewayError('no_route'))
-        : { kind: 'matched', method, matching: finding }
+        : { kind: 'matched', method, matching: routeMatch }
     case 'options':
-      return contract.options === 'refused' && !isPreflight(fields)
-        ? wrongMethod(contract, finding.row)
-        : { kind: 'matched', method, matching: finding }
+      return contract.options === 'refused' && !isPreflight(headers)
+        ? wrongMethod(contract, routeMatch.row)
+        : { kind: 'matched', method, matching: routeMatch }
     case 'found':
-      return { kind: 'matched', method, matching: finding }
+      return { kind: 'matched', method, matching: routeMatch }
   }
 }
 
 /** Headers and cookies that the route declares, without credentials. */
-export type DeclaredFields = {
+export type DeclaredHeaders = {
   /** In their one spelling. */
   readonly key: string
-  /** Cookie field with the declared cookies alone: a response that is stored depends on no other. */
+  /** Cookie header with the declared cookies alone: a response that is stored depends on no other. */
   readonly cookie: string | undefined
 }
 
@@ -135,9 +135,9 @@ export type Canonical = {
   readonly undeclared: UndeclaredParameters | undefined
   /** They are sent, so it is unknown what the response depends on. */
   readonly sendsUndeclared: boolean
-  readonly sensitive: Sensitivity | undefined
+  readonly uncacheable: UncacheableReason | undefined
   /** Declared headers and cookies, which are part of the cache key; undefined where none are declared. */
-  readonly variant: DeclaredFields | undefined
+  readonly variant: DeclaredHeaders | undefined
   /** From the rules for this route. */
   readonly policy: CachePolicy
   /** The content in its one spelling, for a request that is keyed; absent where it is sent as it is. */
@@ -150,7 +150,7 @@ type RefusedArguments = Invalid & { readonly match: Found }
 
 type Sent = Pick<Incoming, 'query'> & {
   /** Undefined: no argument is among them. */
-  readonly fields: RequestFields | undefined
+  readonly headers: RequestHeaders | undefined
   /** Complete content; undefined when there is none or when it is streamed unread. */
   readonly content: Buffer | undefined
   readonly contentType: string | undefined
@@ -171,7 +171,7 @@ const uncheckedOf = (
   arguments: {},
   undeclared: undefined,
   sendsUndeclared: false,
-  sensitive: contract.sensitivityOf(path, query),
+  uncacheable: contract.uncacheableReasonOf(path, query),
   variant: undefined,
   policy: contract.policyFor(method, path),
 })
@@ -233,10 +233,10 @@ const validated = (
     arguments: validation.arguments,
     undeclared,
     sendsUndeclared: undeclared?.handling === 'sent' || validation.mayShowAnything === true,
-    sensitive:
+    uncacheable:
       validation.hasQueryCredential === true
         ? 'api-key'
-        : contract.sensitivityOf(matching.path, validation.query),
+        : contract.uncacheableReasonOf(matching.path, validation.query),
     variant: variant === undefined ? undefined : { key: variant, cookie },
     policy: meaning?.policy ?? contract.policyFor(method, matching.path),
     keyedContent: validation.keyedContent,
@@ -253,7 +253,7 @@ export type Decision =
   /** Forwarded, not stored; it changes nothing. `reason` is undefined for a WebSocket. */
   | { readonly kind: 'pass'; readonly reason: BypassReason | undefined }
   /** Forwarded; then what it may have changed is dropped. `sensitive`: why a GET counts as a write. */
-  | { readonly kind: 'write'; readonly sensitive: Sensitivity | undefined }
+  | { readonly kind: 'write'; readonly uncacheable: UncacheableReason | undefined }
 
 /** What the decision depends on beside the rules. */
 type DecisionFacts = CachingFacts & EffectFacts & { readonly isUpgrade: boolean }
@@ -274,7 +274,7 @@ type EffectFacts = {
   readonly method: string
   /** By the content of the request; absent: by its method. */
   readonly effect?: Effect | undefined
-  readonly sensitive: Sensitivity | undefined
+  readonly uncacheable: UncacheableReason | undefined
   /** Does one of the services at the same upstream have routes? */
   sharesRoutes(): boolean
 }
@@ -286,13 +286,13 @@ type EffectFacts = {
 const writeReason = (
   contract: Pick<Contract, 'actsAsWrite' | 'hasRoutes'>,
   { effect }: Pick<CachePolicy, 'effect'>,
-  { method, effect: byContent, sensitive, sharesRoutes }: EffectFacts,
-): 'method' | 'declared' | Sensitivity | undefined => {
+  { method, effect: byContent, uncacheable, sharesRoutes }: EffectFacts,
+): 'method' | 'declared' | UncacheableReason | undefined => {
   if (effect === 'writes') return 'declared'
   const writes = byContent === undefined ? !isSafe(method) && effect !== 'safe' : byContent === 'write'
   if (writes) return 'method'
-  const acts = sensitive !== undefined && contract.actsAsWrite(sensitive)
-  return acts && (contract.hasRoutes || sharesRoutes()) ? sensitive : undefined
+  const acts = uncacheable !== undefined && contract.actsAsWrite(uncacheable)
+  return acts && (contract.hasRoutes || sharesRoutes()) ? uncacheable : undefined
 }
 
 /** Does the request change what others read? For decisions before the request is complete: `access`, the order of a batch. */
@@ -307,7 +307,7 @@ export const decide = (
 ): Exclude<Decision, { readonly kind: 'own' }> => {
   const reason = writeReason(contract, policy, facts)
   if (reason !== undefined)
-    return { kind: 'write', sensitive: reason === 'method' || reason === 'declared' ? undefined : reason }
+    return { kind: 'write', uncacheable: reason === 'method' || reason === 'declared' ? undefined : reason }
   // It is no response, and is for one client.
   if (facts.isUpgrade) return { kind: 'pass', reason: undefined }
   const caching = decideCaching(facts, policy)
@@ -322,15 +322,15 @@ export const isAccessWrite = (
   contract: Contract,
   method: string,
   matching: Matching,
-  sensitive: Sensitivity | undefined,
+  uncacheable: UncacheableReason | undefined,
 ): boolean => {
   if ('row' in matching && matching.row.handledBy === 'batch') return false
   const policy = contract.policyFor(method, matching.path)
-  return isWrite(contract, policy, { method, sensitive, sharesRoutes: () => true })
+  return isWrite(contract, policy, { method, uncacheable, sharesRoutes: () => true })
 }
 
-/** Fields of clients that `access` keeps from the upstream: no response depends on them. */
-export const withheldFields = ({ access }: Pick<ServiceConfig, 'access'>): readonly string[] => [
+/** Headers of clients that `access` keeps from the upstream: no response depends on them. */
+export const strippedHeaders = ({ access }: Pick<ServiceConfig, 'access'>): readonly string[] => [
   ...(access?.apiKeys === undefined ? [] : [access.apiKeys.header]),
   ...Object.values(access?.jwt?.forward ?? {}),
 ]
@@ -338,11 +338,16 @@ export const withheldFields = ({ access }: Pick<ServiceConfig, 'access'>): reado
 /** The cache rules of a service, by method and path. */
 export const policiesByRule = (
   service: Pick<ServiceConfig, 'cache' | 'access'>,
-  whileHeard: WhileHeard | undefined,
+  feedLifetime: FeedLifetime | undefined,
 ): Contract['policyFor'] => {
   const { rules, ...cache } = service.cache
-  const harmlessFields = [...cache.harmlessFields, ...withheldFields(service)]
-  const settings = { ...cache, harmlessFields, harmlessResponseFields: cache.harmlessFields, whileHeard }
+  const harmlessHeaders = [...cache.harmlessFields, ...strippedHeaders(service)]
+  const settings = {
+    ...cache,
+    harmlessFields: harmlessHeaders,
+    harmlessResponseHeaders: cache.harmlessFields,
+    feedLifetime,
+  }
   const none: CachePolicy = { ...settings, rule: undefined }
   const byRule = new Map<CacheRule, CachePolicy>(rules.map((rule) => [rule, { ...settings, rule }]))
   return (method, path) => {
@@ -362,8 +367,8 @@ export type ValidTarget = {
   readonly query: string
   readonly arguments: Readonly<Record<string, unknown>>
   readonly sendsUndeclared: boolean
-  readonly sensitive: Sensitivity | undefined
-  /** Targets whose responses depend on declared fields are not remembered. */
+  readonly uncacheable: UncacheableReason | undefined
+  /** Targets whose responses depend on declared headers are not remembered. */
   readonly variant: undefined
   readonly policy: CachePolicy
   /** Cache key of the public partition, for services whose responses do not depend on the host. */
@@ -388,8 +393,8 @@ const longestTarget = 512
  * Canonical forms of raw targets that were seen before, and refusals: a hit costs neither routing nor validation. Bounded in entries;
  * with `longestTarget` that bounds bytes too.
  */
-export const createTargetMemo = (mostEntries: number) => {
-  const recent = createRecentValues<RecalledTarget>(mostEntries)
+export const createTargetMemo = (maxEntries: number) => {
+  const recent = createRecentValues<RecalledTarget>(maxEntries)
   return {
     recall: recent.get,
     remember: (rawTarget: string, recalled: RecalledTarget) => {

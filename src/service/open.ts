@@ -33,10 +33,10 @@ const findByRules = ({ cache: { rules } }: Pick<OpenConfig, 'cache'>): Contract[
     row: { ...anyRow, template: `/${match.segments.join('/')}` },
   }))
   return (method, path) => {
-    const finding = find(method, path)
-    if (finding.kind !== 'found') return finding
-    const route = routes.find(({ match }) => mayMatchRule(match, match.methods[0] ?? 'GET', finding.path))
-    return route === undefined ? finding : { ...finding, row: route.row }
+    const routeMatch = find(method, path)
+    if (routeMatch.kind !== 'found') return routeMatch
+    const route = routes.find(({ match }) => mayMatchRule(match, match.methods[0] ?? 'GET', routeMatch.path))
+    return route === undefined ? routeMatch : { ...routeMatch, row: route.row }
   }
 }
 
@@ -64,18 +64,18 @@ export const createOpenValidator = (options: {
 export const createOpenTagger = ({ service }: { readonly service: string }): Tagger => {
   const names = createTagNames(service)
   return {
-    storedTags: (_found, _args, response) => upstreamTags(names, response.fields),
+    storedTags: (_found, _args, response) => upstreamTags(names, response.headers),
     callers: undefined,
     undeclared: undefined,
     isReadable: () => true,
     writtenTags: (_found, _args, _method, response) =>
-      response === undefined ? [] : invalidatedGroups(names, response.fields),
+      response === undefined ? [] : invalidatedGroups(names, response.headers),
     everything: undefined,
     changedTags: () => undefined,
   }
 }
 
-type OpenOptions = Pick<Contract, 'policyFor' | 'sensitivityOf' | 'actsAsWrite'> & {
+type OpenOptions = Pick<Contract, 'policyFor' | 'uncacheableReasonOf' | 'actsAsWrite'> & {
   readonly limits: { readonly queryParameters: number }
 }
 
@@ -87,10 +87,10 @@ export const createOpenContract = (
   ...contractParts,
   name: 'open',
   rows: openRows,
-  announced: openRows,
+  registered: openRows,
   ...createRowsInUse(findByRules(config)),
   unlisted: 'pass',
-  announces: false,
+  hasIndex: false,
   hasRoutes: false,
   options: 'upstream',
   meaning: meaningByHeader,
@@ -99,9 +99,9 @@ export const createOpenContract = (
   challenge: undefined,
   contentPlan: () => 'stream',
   validator: createOpenValidator({ limits }),
-  declaredFields: [],
+  declaredHeaders: [],
   keyParameters: [],
-  keyFields: [],
+  keyHeaders: [],
   items: plainItems,
   tagger: createOpenTagger({ service: config.name }),
   readsWriteResponse: () => false,

@@ -20,7 +20,7 @@ const problemBody = (
   ...more,
 })
 
-/** JSON without other fields than those that every error has. */
+/** JSON without other headers than those that every error has. */
 export const plainShape = (
   contentType: string,
   body: ErrorShape['body'],
@@ -29,11 +29,11 @@ export const plainShape = (
   contentType,
   body,
   text: JSON.stringify,
-  fields: () => [],
-  refusal: () => ({ contentType, fields: ['X-Content-Type-Options', 'nosniff'] }),
+  headers: () => [],
+  refusal: () => ({ contentType, headers: ['X-Content-Type-Options', 'nosniff'] }),
   itemBody: (status, body) =>
     isJsonObject(body) && isJsonObject(body['data']) ? itemBody(status, body, body['data']) : body,
-  batchFields: () => ['Cache-Control', 'no-store'],
+  batchHeaders: () => ['Cache-Control', 'no-store'],
 })
 
 /** RFC 9457: `type` about:blank means that the status is all there is to it; `code` is an extension member. */
@@ -49,5 +49,5 @@ export const problemShape = plainShape('application/problem+json', (error) => ({
 export const methodNotAllowed = (row: Row): GatewayError => {
   const methods = new Set<string>(row.endpoints.flatMap(({ methods }) => methods))
   if (methods.has('GET')) methods.add('HEAD')
-  return new GatewayError('method_not_allowed', { fields: ['Allow', [...methods].join(', ')] })
+  return new GatewayError('method_not_allowed', { headers: ['Allow', [...methods].join(', ')] })
 }

@@ -178,8 +178,8 @@ const counts = /(.)\{(\d+)(?:,(\d*))?\}/g
 const expansionOf = (pattern: string): number => {
   let single = pattern.length
   let nested = 1
-  for (const [, before, least, most] of pattern.matchAll(counts)) {
-    const times = Math.max(1, Number(least), Number(most ?? 0))
+  for (const [, before, min, max] of pattern.matchAll(counts)) {
+    const times = Math.max(1, Number(min), Number(max ?? 0))
     if (before === ')') nested *= times
     else single += times
   }

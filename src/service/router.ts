@@ -17,7 +17,7 @@ import {
   withForeignBytes,
   withSingleSlashes,
 } from './route-paths.ts'
-import type { Endpoint, PathRefusal, RouteFinding, Row } from './row.ts'
+import type { Endpoint, PathRefusal, RouteMatch, Row } from './row.ts'
 
 /** HEAD of a GET is served unless the document has its own HEAD (RFC 9110 §9.3.2). */
 export const endpointOf = ({ endpoints }: Row, method: string): Endpoint | undefined => {
@@ -120,7 +120,7 @@ export function* skippedRows(rows: readonly Row[]): Pieces<ReadonlyMap<Row, Rout
  * Finds the one row of the open contract. Only the upstream defines what its paths mean: case, doubled, trailing and encoded
  * slashes stay, and only spellings that RFC 3986 §6.2.2 calls equivalent are merged.
  */
-const findAny = (row: Row, method: string, path: string): RouteFinding => {
+const findAny = (row: Row, method: string, path: string): RouteMatch => {
   const cleaned = cleanSpelling(path === '' ? '/' : path, 'unreserved')
   if (cleaned.kind === 'refused') return cleaned
   // Resolved against a base, a path that begins with two slashes names a host (RFC 3986 §4.2).
@@ -132,13 +132,13 @@ const findAny = (row: Row, method: string, path: string): RouteFinding => {
 
 export type Router = {
   /** Looks up a method and a path without its query. The cost is linear in the length of the path. */
-  find(method: string, path: string): RouteFinding
+  find(method: string, path: string): RouteMatch
 }
 
 /** Longer than any route with the longest identifier in it: the patterns of templates run on every path with their prefix. */
 const maxPathLength = 2048
 
-const refused = (reason: PathRefusal): RouteFinding => ({ kind: 'refused', reason })
+const refused = (reason: PathRefusal): RouteMatch => ({ kind: 'refused', reason })
 
 type Match = {
   readonly candidate: IndexedRow
@@ -187,11 +187,11 @@ const canonicalPath = (parts: readonly PatternPart[], groups: Groups): Canonical
   return { kind: 'path', text, identifiers }
 }
 
-const findingOf = (
+const routeMatchOf = (
   match: Match,
   method: string,
   canonical: CanonicalPath & { kind: 'path' },
-): RouteFinding => {
+): RouteMatch => {
   const { row } = match.candidate
   const path = spelled(canonical.text)
   if (isOptions(method)) return { kind: 'options', row, path }
@@ -226,7 +226,7 @@ const isReadAlike = (
   return true
 }
 
-const findIn = (index: RowIndex, method: string, path: string): RouteFinding => {
+const findIn = (index: RowIndex, method: string, path: string): RouteMatch => {
   if (path.length > maxPathLength) return refused('too-long')
   const cleaned = cleanSpelling(path === '' ? '/' : path, 'all')
   if (cleaned.kind === 'refused') return cleaned
@@ -241,7 +241,9 @@ const findIn = (index: RowIndex, method: string, path: string): RouteFinding => 
   if (!isReadAlike(index, method, text, canonical.text, match?.candidate)) {
     return refused(text.includes(encodedSlash) ? 'encoded-slash' : 'ambiguous-identifier')
   }
-  return match === undefined ? { kind: 'unlisted', path: spelled(text) } : findingOf(match, method, canonical)
+  return match === undefined
+    ? { kind: 'unlisted', path: spelled(text) }
+    : routeMatchOf(match, method, canonical)
 }
 
 /** Routes of one service, matched as sites match them, in time linear in the path whatever the patterns are. */

@@ -84,12 +84,12 @@ export type Endpoint = {
   readonly acceptsUploads?: boolean
   /** What a request does whatever its method is; absent: as its method says. */
   readonly effect?: Effect
-  /** Header fields that are part of the request, in lower case. */
+  /** Headers that are part of the request, in lower case. */
   readonly headers?: readonly string[]
   /** Media type of JSON content, where it is another one than application/json. */
   readonly jsonType?: string
-  /** Validation reads header fields beside the target, so that no result is remembered for the target alone. */
-  readonly readsFields?: boolean
+  /** Validation reads headers beside the target, so that no result is remembered for the target alone. */
+  readonly readsHeaders?: boolean
 }
 
 /**
@@ -128,7 +128,7 @@ export type Row = {
   /** A route of a plugin: announced, and compared with the upstream, only where the upstream announces the namespace. */
   readonly ofPlugin?: true
   /** A route beyond the specification of sites: announced, and compared, only where the upstream announces it. */
-  readonly whereAnnounced?: true
+  readonly whereRegistered?: true
   readonly endpoints: readonly Endpoint[]
 }
 
@@ -144,7 +144,7 @@ export type PathRefusal =
   | 'too-long'
 
 /** The result of routing a method and a path relative to the service's mount. */
-export type RouteFinding =
+export type RouteMatch =
   | {
       readonly kind: 'found'
       readonly row: Row
@@ -160,4 +160,4 @@ export type RouteFinding =
   | { readonly kind: 'unlisted'; readonly path: string }
   | { readonly kind: 'refused'; readonly reason: PathRefusal }
 
-export type Found = Extract<RouteFinding, { kind: 'found' }>
+export type Found = Extract<RouteMatch, { kind: 'found' }>

@@ -1,4 +1,4 @@
-import { remembered } from '../http/memo.ts'
+import { memoize } from '../http/memo.ts'
 import { createHostTable, folded, hostOf, pathReadings } from '../http/targets.ts'
 
 type LocatedService = {
@@ -81,7 +81,7 @@ export const createServiceTable = <Service extends LocatedService>(
   const ofEveryHost = byMount.filter((service) => service.hosts.length === 0)
   const hasHosts = ofEveryHost.length < services.length
   const withoutHost = candidates(ofEveryHost)
-  const candidatesFor = remembered((authority): Candidates<Service> => {
+  const candidatesFor = memoize((authority): Candidates<Service> => {
     const host = hostOf(authority)
     // A wildcard fits names that no URL can have, such as `xn--a.shop.example`: no link could name them.
     const ofHost = URL.canParse(`http://${host}`) ? hosts.matching(host) : []

@@ -4,7 +4,7 @@
  */
 export type TargetState = 'unknown' | 'healthy' | 'failing' | 'left-out'
 
-/** How one attempt at one target ended. `discarded` is an answer that was dropped in favour of a retry. */
+/** How one attempt at one target ended. `discarded` is a response that was dropped in favour of a retry. */
 export type AttemptOutcome = 'answered' | 'unreachable' | 'timeout' | 'broken' | 'discarded' | 'aborted'
 
 /** `2xx` and so on for an attempt that got a head, `none` for one that did not. */

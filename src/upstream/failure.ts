@@ -102,7 +102,7 @@ const checkCauses = {
   broken: 'the check got an invalid response',
 } as const
 
-/** Why an active check got no whole answer, with the code of the innermost error that has one. */
+/** Why an active check got no whole response, with the code of the innermost error that has one. */
 export const checkFault = (
   error: unknown,
 ): { readonly result: keyof typeof checkCauses; readonly cause: string } => {

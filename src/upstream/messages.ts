@@ -1,17 +1,17 @@
 import { Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
-import { endToEndFields } from '../http/forwardable-fields.ts'
+import { endToEndHeaders } from '../http/forwardable-headers.ts'
 import {
   acceptOf,
-  type FieldLines,
-  fieldValue,
-  hasField,
+  type HeaderLines,
+  hasHeader,
+  headerValue,
   type Interim,
   type ResponseHead,
   type ResponseHints,
   type TakeConnection,
-  withField,
-  withoutFields,
+  withHeader,
+  withoutHeaders,
 } from '../http/message.ts'
 import type { Effect } from '../http/methods.ts'
 import type { AttemptEvent } from './events.ts'
@@ -28,7 +28,7 @@ export type SendProgress = {
 /** Interim responses (RFC 9110 §15.2) take no content, so nothing else bounds how many a server sends before the head. */
 export const maxInterimResponses = 1_000
 
-/** A request to forward: end-to-end fields only, without Host and framing. */
+/** A request to forward: end-to-end headers only, without Host and framing. */
 export type ForwardRequest = {
   readonly method: string
   readonly effect: Effect
@@ -39,8 +39,8 @@ export type ForwardRequest = {
   /** `Host` in place of the configured one. */
   readonly host?: string | undefined
   /** Names in lower case. */
-  readonly fields: FieldLines
-  /** A stream that has a Content-Length field is sent with it, otherwise in chunks. */
+  readonly headers: HeaderLines
+  /** A stream that has a Content-Length header is sent with it, otherwise in chunks. */
   readonly content: Buffer | Readable | undefined
   readonly signal: AbortSignal
   /** Aborted before anything has been sent, it ends the request; afterwards it has no effect. */
@@ -61,11 +61,11 @@ export type ForwardRequest = {
 
 const hostName: ReadonlySet<string> = new Set(['host'])
 
-/** The fields with the configured Host; '' = none, and undici sends the target's own (RFC 9112 §3.2). A client's Host is never sent. */
-export const withHost = (fields: FieldLines, host: string): FieldLines => {
-  if (host === '' && fieldValue(fields, 'host') === undefined) return fields
-  const otherFields = withoutFields(fields, hostName)
-  return host === '' ? otherFields : ['host', host, ...otherFields]
+/** The headers with the configured Host; '' = none, and undici sends the target's own (RFC 9112 §3.2). A client's Host is never sent. */
+export const withHost = (headers: HeaderLines, host: string): HeaderLines => {
+  if (host === '' && headerValue(headers, 'host') === undefined) return headers
+  const otherHeaders = withoutHeaders(headers, hostName)
+  return host === '' ? otherHeaders : ['host', host, ...otherHeaders]
 }
 
 /** Streamed request content, observed by the attempt that sends it. */
@@ -74,9 +74,9 @@ export class Upload {
   readonly #declared: string | undefined
   #isHandedOver = false
 
-  constructor(content: Readable, fields: FieldLines) {
+  constructor(content: Readable, headers: HeaderLines) {
     this.#content = content
-    this.#declared = fieldValue(fields, 'content-length')
+    this.#declared = headerValue(headers, 'content-length')
   }
 
   /**
@@ -133,10 +133,10 @@ export const attemptError = (content: unknown, error: Error): GatewayError => {
 const conditions: ReadonlySet<string> = new Set(['if-none-match', 'if-modified-since'])
 
 /** Why a 101 opens no WebSocket for the request (RFC 6455 §4.1); undefined if it does. */
-const invalidSwitch = (requestFields: FieldLines, fields: FieldLines): string | undefined => {
-  if (fieldValue(fields, 'upgrade')?.toLowerCase() !== 'websocket') return 'a 101 for another protocol'
-  const key = fieldValue(requestFields, 'sec-websocket-key') ?? ''
-  if (fieldValue(fields, 'sec-websocket-accept') !== acceptOf(key)) return 'a 101 for another handshake'
+const invalidSwitch = (requestHeaders: HeaderLines, headers: HeaderLines): string | undefined => {
+  if (headerValue(headers, 'upgrade')?.toLowerCase() !== 'websocket') return 'a 101 for another protocol'
+  const key = headerValue(requestHeaders, 'sec-websocket-key') ?? ''
+  if (headerValue(headers, 'sec-websocket-accept') !== acceptOf(key)) return 'a 101 for another handshake'
   return undefined
 }
 
@@ -145,19 +145,19 @@ const invalidSwitch = (requestFields: FieldLines, fields: FieldLines): string | 
  * another response.
  */
 export const invalidResponse = (
-  requestFields: FieldLines,
+  requestHeaders: HeaderLines,
   status: number,
-  fields: FieldLines,
+  headers: HeaderLines,
 ): string | undefined => {
-  if (status === 101) return invalidSwitch(requestFields, fields)
+  if (status === 101) return invalidSwitch(requestHeaders, headers)
   // RFC 9110 §15: three digits, of which the first is 1 to 5.
   if (status < 200 || status > 599) return 'an invalid status'
   // The HTTP client decodes chunks; any other coding would be lost with its name (RFC 9112 §6.1).
-  const coding = fieldValue(fields, 'transfer-encoding')
+  const coding = headerValue(headers, 'transfer-encoding')
   if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') return 'an unknown transfer coding'
-  if (status === 304 && !hasField(requestFields, conditions)) return 'a 304 without a condition'
+  if (status === 304 && !hasHeader(requestHeaders, conditions)) return 'a 304 without a condition'
   // RFC 9110 §15.3.7: a client that does not implement ranges takes a part for the whole.
-  if (status === 206 && fieldValue(requestFields, 'range') === undefined)
+  if (status === 206 && headerValue(requestHeaders, 'range') === undefined)
     return 'a partial response to a request without Range'
   return undefined
 }
@@ -165,28 +165,28 @@ export const invalidResponse = (
 const contentLength: ReadonlySet<string> = new Set(['content-length'])
 
 /** A 204 has no length (RFC 9110 §8.6); that of a 205 is 0 (§15.3.6), or clients would read the next response as its content. */
-const withTrueLength = (status: number, fields: string[]): string[] => {
-  if (status === 205) return withField(fields, 'Content-Length', '0')
-  return status === 204 ? withoutFields(fields, contentLength) : fields
+const withTrueLength = (status: number, headers: string[]): string[] => {
+  if (status === 205) return withHeader(headers, 'Content-Length', '0')
+  return status === 204 ? withoutHeaders(headers, contentLength) : headers
 }
 
-export const responseHead = (status: number, fields: FieldLines): ResponseHead => {
-  const endToEnd = endToEndFields(fields)
+export const responseHead = (status: number, headers: HeaderLines): ResponseHead => {
+  const endToEnd = endToEndHeaders(headers)
   const shown = withTrueLength(status, endToEnd)
-  // Only a response that lost a field can have hints.
-  return { status, fields: shown, hints: endToEnd.length === fields.length ? undefined : hintsOf(fields) }
+  // Only a response that lost a header can have hints.
+  return { status, headers: shown, hints: endToEnd.length === headers.length ? undefined : hintsOf(headers) }
 }
 
-const hintsOf = (fields: FieldLines): ResponseHints | undefined => {
-  const tags = fieldValue(fields, 'trellis-tags')
-  const maxAge = fieldValue(fields, 'trellis-max-age')
-  const statement = fieldValue(fields, 'trellis-statement')
-  const isNone = tags === undefined && maxAge === undefined && statement === undefined
-  return isNone ? undefined : { tags, maxAge, ...(statement === undefined ? {} : { statement }) }
+const hintsOf = (headers: HeaderLines): ResponseHints | undefined => {
+  const tags = headerValue(headers, 'trellis-tags')
+  const maxAge = headerValue(headers, 'trellis-max-age')
+  const receipt = headerValue(headers, 'trellis-statement')
+  const isNone = tags === undefined && maxAge === undefined && receipt === undefined
+  return isNone ? undefined : { tags, maxAge, ...(receipt === undefined ? {} : { receipt }) }
 }
 
-/** Field lines as text; field values are octets, kept one to one (RFC 9110 §5.5). */
-export const fieldTexts = (raw: readonly (Buffer | string)[]): string[] =>
+/** Header lines as text; header values are octets, kept one to one (RFC 9110 §5.5). */
+export const headerTexts = (raw: readonly (Buffer | string)[]): string[] =>
   raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')))
 
 /** Statuses of a gateway or an unavailable program. A 500 comes from a running program. */

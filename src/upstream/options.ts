@@ -54,10 +54,10 @@ export type UpstreamOptions = {
     readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
     readonly acceptAnyCertificate: boolean
   }
-  /** Of the fields of a response head. */
+  /** Of the headers of a response head. */
   readonly headerBytes: number
   /** The Host that targets get; '' = their own. */
-  readonly hostField: string
+  readonly hostHeader: string
   /** A connection that is older is not used again, so that a changed DNS answer is followed; 0 = no bound. */
   readonly connectionMaxAgeMs: number
 }

@@ -7,7 +7,7 @@ import type { UpstreamEvent } from './events.ts'
 import type { ForwardRequest } from './messages.ts'
 import type { UpstreamOptions } from './options.ts'
 import { createBreaker, createRetryBudget } from './send/circuit-breaking.ts'
-import { createPaceLook, lookEveryMs, RequestsInFlight } from './send/in-flight.ts'
+import { createPacePoll, pollIntervalMs, RequestsInFlight } from './send/in-flight.ts'
 import { createSlots } from './send/slots.ts'
 import { type UpstreamContext, UpstreamRequest } from './send/upstream-request.ts'
 import { sharedLookup, systemLookup } from './targets/connector.ts'
@@ -54,12 +54,12 @@ export const createUpstream = (
   const context: UpstreamContext = { ...deps, ...limits, options, targets, inFlight }
   const stopChecks = startProbes(options, targets, lookup, deps)
   const { minBytesPerSecond } = options
-  const look = createPaceLook({ minBytesPerSecond, slots, monotonic: deps.clock.monotonic })
+  const poll = createPacePoll({ minBytesPerSecond, slots, monotonic: deps.clock.monotonic })
   const looks = setInterval(() => {
     const nowMs = deps.clock.monotonic()
     for (const request of [...inFlight.all]) request.boundTotal(nowMs)
-    look([...inFlight.all])
-  }, lookEveryMs).unref()
+    poll([...inFlight.all])
+  }, pollIntervalMs).unref()
 
   return {
     /** Rejects with a GatewayError without a response head; a response that breaks later has a content that errors. */

@@ -1,22 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import type { LimitsConfig, SiteConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
-import { mayHaveRights } from '../http/credential-fields.ts'
-import { remembered } from '../http/memo.ts'
+import { mayHaveRights } from '../http/credential-headers.ts'
+import { memoize } from '../http/memo.ts'
 import {
-  type Answer,
   asciiJson,
   discard,
   type GatewayResponse,
-  ownJsonFields,
-  type RequestFields,
-  requestField,
-  withField,
+  ownJsonHeaders,
+  type RequestHeaders,
+  type ResponseOrPromise,
+  requestHeader,
+  withHeader,
 } from '../http/message.ts'
 import { isGetOrHead } from '../http/methods.ts'
 import { urlAtHost } from '../http/targets.ts'
-import type { Connected, Connection, LocalAnswers } from '../service/announced.ts'
 import { withOwnBatch } from '../service/batch-row.ts'
+import type { Connected, Connection, LocalDocuments } from '../service/connection.ts'
 import { type Contract, type ErrorShape, planByMediaType, type RefusedRequest } from '../service/contract.ts'
 import { errorText } from '../service/problem.ts'
 import { createRouter, createRowsInUse } from '../service/router.ts'
@@ -32,16 +32,16 @@ import {
   refusedText,
   rowsBeforeIndex,
 } from './index/discovery.ts'
-import type { IndexAnswer } from './index/index-source.ts'
+import type { IndexResponse } from './index/index-source.ts'
 import { siteNameTable } from './names/name-table.ts'
 import { createNames, type Names, rowsInOtherNames } from './names/names.ts'
 import { requestMeaning } from './request-meaning.ts'
 import { coreRows } from './routes/core-rows.ts'
 import { createPropertyReaches, type PropertyReaches } from './routes/property-reaches.ts'
 import { siteRows } from './routes/route-table.ts'
-import { actsAtInterface, sensitivityOf } from './tags/sensitivity.ts'
 import { createSiteTagger } from './tags/site-tagger.ts'
 import { siteTags } from './tags/tags.ts'
+import { actsAtInterface, uncacheableReasonOf } from './tags/uncacheable.ts'
 
 const indexTimeoutMs = 10_000
 const routeTimeoutMs = 2_000
@@ -51,7 +51,7 @@ type SiteDocument = Extract<ReturnType<Discovery['options']>, { readonly kind: '
 
 /** Gives the documents of a site with links for the service that was asked: they are made for one root. */
 const createDocumentResponse = (madeFor: string) => {
-  const namesFor = remembered((publicRoot) =>
+  const namesFor = memoize((publicRoot) =>
     createNames({
       mode: 'same',
       table: siteNameTable,
@@ -66,13 +66,16 @@ const createDocumentResponse = (madeFor: string) => {
   ): GatewayResponse => {
     const isAsMade = publicRoot === madeFor
     const document = isAsMade ? content : namesFor(publicRoot).fromUpstreamDocument(content)
-    const lines = isAsMade ? fields : withField(fields, 'Link', `<${publicRoot}/>; rel="https://api.w.org/"`)
-    return { status: 200, fields: [...lines, 'Content-Length', String(document.length)], content: document }
+    const lines = isAsMade ? fields : withHeader(fields, 'Link', `<${publicRoot}/>; rel="https://api.w.org/"`)
+    return { status: 200, headers: [...lines, 'Content-Length', String(document.length)], content: document }
   }
 }
 
 /** The schema from the upstream, or the table's arguments without one. */
-const askedOptions = async (ask: () => Answer, fallback: () => GatewayResponse): Promise<GatewayResponse> => {
+const askedOptions = async (
+  ask: () => ResponseOrPromise,
+  fallback: () => GatewayResponse,
+): Promise<GatewayResponse> => {
   try {
     const response = await ask()
     if (response.status === 200) return response
@@ -83,7 +86,7 @@ const askedOptions = async (ask: () => Answer, fallback: () => GatewayResponse):
   return fallback()
 }
 
-type SiteAnswersOptions = {
+type SiteResponsesOptions = {
   readonly discovery: Discovery
   /** The root that the documents of `discovery` are made for. */
   readonly publicRoot: string
@@ -98,20 +101,20 @@ type SiteAnswersOptions = {
 const describedBy: ReadonlySet<string> = new Set(['settings', 'plugins', 'themes', 'media', 'pages', ''])
 
 /** Requests that the gateway answers itself for a site: its documents and the batch. */
-const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
+const siteResponses = (options: SiteResponsesOptions): LocalDocuments => {
   const { discovery } = options
   const asResponse = createDocumentResponse(options.publicRoot)
   return {
     index: async (exchange, row) => {
       const { query, service } = exchange
       if (!options.mayRemember()) discovery.invalidate()
-      const answer =
+      const response =
         row.namespace === ''
           ? await discovery.index(query)
           : await discovery.namespaceIndex(row.namespace, query)
-      switch (answer.kind) {
+      switch (response.kind) {
         case 'document':
-          return asResponse(answer, service)
+          return asResponse(response, service)
         case 'identity-unknown':
           throw new GatewayError('upstream_unreachable', {
             detail: "The site's own index has not been read yet.",
@@ -125,39 +128,44 @@ const siteAnswers = (options: SiteAnswersOptions): LocalAnswers => {
       if (describedBy.has(collection)) discovery.invalidate()
     },
     options: ({ service }, row, ask) => {
-      const answer = discovery.options(row)
-      return answer.kind === 'document'
-        ? asResponse(answer, service)
-        : askedOptions(ask, () => asResponse(answer.fallback, service))
+      const response = discovery.options(row)
+      return response.kind === 'document'
+        ? asResponse(response, service)
+        : askedOptions(ask, () => asResponse(response.fallback, service))
     },
   }
 }
 
-const mostIndexBytes = 8 * 1024 * 1024
+const maxIndexBytes = 8 * 1024 * 1024
 
-const mostAnswerBytes = 1024 * 1024
+const maxResponseBytes = 1024 * 1024
 
 const unknownOrigin = (): string => `https://${randomBytes(8).toString('hex')}.invalid`
 
 /** Fetches the index of a site with an unknown origin: the response shows whether the site allows every origin. */
 const createIndexFetch = (get: Connection['get'], basePath: string, targetOf: (path: string) => string) => {
-  const ask = (target: string, signal: AbortSignal, fields: readonly string[], mostBytes: number) =>
-    get({ target, fields: [...ownJsonFields, ...fields], signal }, mostBytes)
+  const ask = (target: string, signal: AbortSignal, fields: readonly string[], maxBytes: number) =>
+    get({ target, headers: [...ownJsonHeaders, ...fields], signal }, maxBytes)
   const anyOrigins = createAnyOrigins(async (path) => {
     const origin = unknownOrigin()
     const signal = AbortSignal.timeout(routeTimeoutMs)
-    const { status, fields } = await ask(targetOf(path), signal, ['origin', origin], mostAnswerBytes)
+    const { status, headers: fields } = await ask(
+      targetOf(path),
+      signal,
+      ['origin', origin],
+      maxResponseBytes,
+    )
     if (status >= 500) throw new RangeError(`the upstream answered ${status}`)
     return anyOriginOf(fields, origin)
   })
   const askIndex = (signal: AbortSignal, fields: readonly string[]) =>
-    ask(`${basePath}/`, signal, fields, mostIndexBytes)
-  const fetchIndex = async (signal: AbortSignal): Promise<IndexAnswer> => {
+    ask(`${basePath}/`, signal, fields, maxIndexBytes)
+  const fetchIndex = async (signal: AbortSignal): Promise<IndexResponse> => {
     const origin = unknownOrigin()
     const first = await askIndex(signal, ['origin', origin])
     const isRefused = first.status >= 400 && first.status < 500
     // A plugin may refuse other origins: fetch the index without one then.
-    const { status, fields, content } = isRefused ? await askIndex(signal, []) : first
+    const { status, headers: fields, content } = isRefused ? await askIndex(signal, []) : first
     anyOrigins.indexRead(status === 200 ? anyOriginOf(fields, origin) : undefined)
     if (content === undefined) throw new RangeError('the index of the upstream is larger than 8 MiB')
     return { status, content }
@@ -165,14 +173,14 @@ const createIndexFetch = (get: Connection['get'], basePath: string, targetOf: (p
   return { fetchIndex, anyOrigins }
 }
 
-const notesOf = (discovery: Discovery): readonly string[] => {
+const hintsOf = (discovery: Discovery): readonly string[] => {
   const differences = discovery
     .drift()
     .filter(({ kind, matters }) => matters && (kind === 'argument-changed' || kind === 'argument-added'))
   const names = new Set(differences.map(({ route, method, argument }) => `${argument} of ${method} ${route}`))
-  const refusalNote = refusedText(discovery.learned())
-  const valueNote = `announces other values than WordPress itself; Trellis sends as they come: ${namedList([...names])}`
-  return [...(names.size === 0 ? [] : [valueNote]), ...(refusalNote === undefined ? [] : [refusalNote])]
+  const refusalHint = refusedText(discovery.learned())
+  const valueHint = `announces other values than WordPress itself; Trellis sends as they come: ${namedList([...names])}`
+  return [...(names.size === 0 ? [] : [valueHint]), ...(refusalHint === undefined ? [] : [refusalHint])]
 }
 
 /** Reads the index of a site, makes its documents, and translates its names. */
@@ -182,7 +190,7 @@ const connectSite = (
   properties: PropertyReaches,
   connection: Connection,
 ): Connected => {
-  const { publicRoot, hostField, targets, get } = connection
+  const { publicRoot, hostHeader: hostField, targets, get } = connection
   const basePath = config.upstream.basePath === '/' ? '' : config.upstream.basePath
   const ownRoots = targets.map((origin) => `${origin}${basePath}`)
   /** Translates to the root of one host, or to the root of the service. */
@@ -206,7 +214,7 @@ const connectSite = (
     service: config.name,
     clock: connection.clock,
     rows: contract.rows,
-    announced: contract.announced,
+    registered: contract.registered,
     publicRoot,
     upstreamBasePath: basePath,
     source:
@@ -243,14 +251,14 @@ const connectSite = (
   const names = namesAt(publicRoot, hostField)
   return {
     translationAt: namesAt,
-    local: siteAnswers({ publicRoot, discovery, mayRemember: connection.mayRemember }),
+    local: siteResponses({ publicRoot, discovery, mayRemember: connection.mayRemember }),
     // Without readings of the index nothing that was learnt of a route would end.
     anyOrigins: identity === undefined ? index.anyOrigins : undefined,
-    announced: {
+    upstreamRoutes: {
       ...discovery,
       learned: () => discovery.learned().rows,
       refused: () => refusedText(discovery.learned()),
-      notes: () => notesOf(discovery),
+      hints: () => hintsOf(discovery),
     },
   }
 }
@@ -271,8 +279,8 @@ const publicRows = ({ names, upstream }: SiteConfig): readonly Row[] => {
 const multipart = /^multipart\/form-data\s*(?:;|$)/i
 
 /** WordPress reads the parameters of a multipart form on every route. */
-const isMultipart = (method: string, fields: RequestFields): boolean =>
-  !isGetOrHead(method) && multipart.test(requestField(fields, 'content-type') ?? '')
+const isMultipart = (method: string, fields: RequestHeaders): boolean =>
+  !isGetOrHead(method) && multipart.test(requestHeader(fields, 'content-type') ?? '')
 
 /** Parameters of the path by which the tags of a write are found: WordPress takes those of a form before them. */
 const namesInPath = (match: Found | undefined): readonly string[] =>
@@ -285,17 +293,17 @@ export const createSiteContract = (
   config: SiteConfig,
   { limits, policyFor }: { readonly limits: LimitsConfig; readonly policyFor: Contract['policyFor'] },
 ): Contract => {
-  const announced = publicRows(config)
-  const rows = withOwnBatch(announced, { items: config.batch.maxItems, pathCharacters: limits.urlBytes })
+  const upstreamRoutes = publicRows(config)
+  const rows = withOwnBatch(upstreamRoutes, { items: config.batch.maxItems, pathCharacters: limits.urlBytes })
   const batchEndpoints = new Set(rows.filter(({ kind }) => kind === 'batch').flatMap((row) => row.endpoints))
   const properties = createPropertyReaches(config.cache.properties)
   const contract: Contract = {
     name: 'site',
     rows,
-    announced,
+    registered: upstreamRoutes,
     ...createRowsInUse(createRouter(rows).find),
     unlisted: config.unlistedRoutes === 'refuse' ? 'refuse' : 'pass',
-    announces: true,
+    hasIndex: true,
     hasRoutes: true,
     options: 'own',
     meaning: requestMeaning,
@@ -313,12 +321,12 @@ export const createSiteContract = (
       unknownParameters: config.parameters.unknown,
       trackingParameters: config.parameters.tracking,
     }),
-    declaredFields: [],
+    declaredHeaders: [],
     keyParameters: [],
-    keyFields: [],
+    keyHeaders: [],
     items: interfaceItems,
     policyFor,
-    sensitivityOf,
+    uncacheableReasonOf,
     actsAsWrite: actsAtInterface,
     tagger: createSiteTagger({ service: config.name, table: siteTags, properties }),
     // The response to an upload names the new item and what it belongs to, which bounds what has to be invalidated.
@@ -345,14 +353,14 @@ const publicLists: ReadonlySet<string> = new Set(['posts', 'pages', 'media', 'bl
 const asksForMore = /context|post|_envelope/i
 
 /** The methods that the client may use, as far as they follow from the route and the credential's presence. */
-const allowedTo = ({ row, query, fields }: RefusedRequest): string | undefined => {
+const allowedTo = ({ row, query, headers: fields }: RefusedRequest): string | undefined => {
   if (row.kind === 'batch') return 'POST'
   const isPublic = row.kind === 'collection' && publicLists.has(row.collection)
   return isPublic && !mayHaveRights(fields) && !asksForMore.test(query) ? 'GET' : undefined
 }
 
 /** WordPress sends these to logged-in users; any credential is taken for one of those. */
-const callerFields = (fields: RequestFields): string[] =>
+const callerFields = (fields: RequestHeaders): string[] =>
   mayHaveRights(fields)
     ? [
         ...['Expires', 'Wed, 11 Jan 1984 05:00:00 GMT'],
@@ -369,20 +377,20 @@ export const siteShape: ErrorShape = {
     data: { status: error.facts.status },
   }),
   text: asciiJson,
-  fields: interfaceFields,
+  headers: interfaceFields,
   refusal: (request, { code }) => {
     const general = [...interfaceFields(request.publicRoot), 'X-Content-Type-Options', 'nosniff']
     // WordPress makes this check first, and answers as a script.
     if (code === 'rest_callback_invalid')
-      return { contentType: 'application/javascript; charset=UTF-8', fields: general }
+      return { contentType: 'application/javascript; charset=UTF-8', headers: general }
     const allow = allowedTo(request)
     const fields = [
       ...general,
       ...(allow === undefined ? [] : ['Allow', allow]),
-      ...callerFields(request.fields),
+      ...callerFields(request.headers),
     ]
-    return { contentType: json, fields }
+    return { contentType: json, headers: fields }
   },
   itemBody: (_status, body) => body,
-  batchFields: callerFields,
+  batchHeaders: callerFields,
 }

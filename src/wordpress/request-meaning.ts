@@ -1,4 +1,4 @@
-import { type RequestFields, requestField } from '../http/message.ts'
+import { type RequestHeaders, requestHeader } from '../http/message.ts'
 import { isNamedByPost, isPost } from '../http/methods.ts'
 import type { RequestMeaning } from '../service/contract.ts'
 import { methodOverrideHeader } from '../service/method-override.ts'
@@ -38,10 +38,10 @@ const routeOverride = refused(noRouteOverride)
  * The method that WordPress takes a request for: `_method` of the query comes before the header, and a form's means nothing.
  * Refused on all methods but POST (docs/decisions/0003-requests-that-mean-something-else.md).
  */
-export const requestMeaning = (method: string, query: string, fields: RequestFields): RequestMeaning => {
+export const requestMeaning = (method: string, query: string, fields: RequestHeaders): RequestMeaning => {
   const inQuery = queryOverrides(query)
   if (inQuery.route) return routeOverride
-  const override = inQuery.method ?? requestField(fields, methodOverrideHeader)
+  const override = inQuery.method ?? requestHeader(fields, methodOverrideHeader)
   if (override === undefined) return { kind: 'method', method }
   const named = override.toUpperCase()
   if (named === method) return { kind: 'method', method }

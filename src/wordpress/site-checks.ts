@@ -2,20 +2,20 @@ import { randomBytes } from 'node:crypto'
 import { storageOf } from '../cache/cache.ts'
 import { systemClock } from '../clock.ts'
 import { changesOf, pollMsOf, type ServiceConfig, type SiteConfig } from '../config/config.ts'
-import type { Finding, UpstreamCheck, UpstreamChecks } from '../service/announced.ts'
-import { pollFields, sitePath } from './changes/change-feeds.ts'
+import type { Issue, UpstreamCheck, UpstreamChecks } from '../service/connection.ts'
+import { pollHeaders, sitePath } from './changes/change-feeds.ts'
 import {
-  announcedRoot,
-  companionFinding,
-  homeFinding,
-  indexFinding,
+  advertisedRoot,
+  companionIssue,
+  homeIssue,
+  indexIssue,
   isIndex,
-  loopFinding,
+  loopIssue,
   otherRoots,
   type Reached,
-  readFinding,
-  rootFinding,
-} from './index/site-findings.ts'
+  readIssue,
+  rootIssue,
+} from './index/site-issues.ts'
 
 const basePathOf = ({ upstream: { basePath } }: ServiceConfig): string => (basePath === '/' ? '' : basePath)
 
@@ -28,7 +28,7 @@ const reachedBy = ({ service: { mount, upstream }, publicUrl }: UpstreamCheck): 
 /** What is at the root of the interface, and another root that has an index where this one has none. */
 const searchIndex = async (ask: UpstreamCheck['ask'], basePath: string) => {
   const response = await ask(`${basePath}/`)
-  if (indexFinding(basePath, response, [])?.kind !== 'no-wordpress')
+  if (indexIssue(basePath, response, [])?.kind !== 'no-wordpress')
     return { response, roots: [], otherResponse: undefined }
   for (const root of otherRoots(basePath)) {
     const otherResponse = await ask(`${root}/`)
@@ -51,19 +51,19 @@ const rootOfGraphql = '"RootQuery"'
 
 const graphqlPathAt = async (ask: UpstreamCheck['ask'], root: string): Promise<string | undefined> => {
   const prefix = root.replace(/\/(?:wp|site)-json$/, '')
-  const answer = await ask(`${prefix}/graphql?query=%7B__typename%7D`)
+  const response = await ask(`${prefix}/graphql?query=%7B__typename%7D`)
   const isGraphql =
-    answer.kind === 'answer' && answer.status === 200 && answer.content.includes(rootOfGraphql)
+    response.kind === 'answer' && response.status === 200 && response.content.includes(rootOfGraphql)
   return isGraphql ? `${prefix}/graphql` : undefined
 }
 
 export const askSite = async ({ ask, service }: UpstreamCheck<SiteConfig>): Promise<SiteFacts> => {
   const basePath = basePathOf(service)
   const { response, roots, otherResponse } = await searchIndex(ask, basePath)
-  const root = announcedRoot(otherResponse ?? response)
+  const root = advertisedRoot(otherResponse ?? response)
   // The address of a site without permalinks is none of an interface.
   if (root === undefined || (root !== basePath && !isIndex(await ask(`${root}/`))))
-    return { root: undefined, fault: indexFinding(basePath, response, roots)?.text, hasCompanion: false }
+    return { root: undefined, fault: indexIssue(basePath, response, roots)?.text, hasCompanion: false }
   const poll = await ask(`${sitePath(root)}/?trellis-changes=0`)
   const graphqlPath = await graphqlPathAt(ask, root)
   return {
@@ -75,7 +75,7 @@ export const askSite = async ({ ask, service }: UpstreamCheck<SiteConfig>): Prom
 }
 
 /** Is the list that nearly all clients read stored where a rule caches it? */
-const ofReads = async (check: UpstreamCheck): Promise<Finding | undefined> => {
+const ofReads = async (check: UpstreamCheck): Promise<Issue | undefined> => {
   const contract = await check.contract()
   const list = contract.rows.find(({ collection, kind }) => collection === 'posts' && kind === 'collection')
   const policy = contract.policyFor('GET', list?.template ?? '/')
@@ -84,43 +84,43 @@ const ofReads = async (check: UpstreamCheck): Promise<Finding | undefined> => {
   const response = await check.ask(target)
   if (response.kind === 'none' || response.status !== 200) return undefined
   const partition = policy.rule.scope === 'credential' ? 'credential' : 'public'
-  const decision = storageOf(response, { partition, fields: {}, policy }, systemClock.now())
-  return decision.kind === 'store' ? undefined : readFinding(target, decision.reason, response.fields)
+  const decision = storageOf(response, { partition, headers: {}, policy }, systemClock.now())
+  return decision.kind === 'store' ? undefined : readIssue(target, decision.reason, response.headers)
 }
 
-const present = (findings: readonly (Finding | undefined)[]): readonly Finding[] =>
-  findings.filter((finding) => finding !== undefined)
+const present = (issues: readonly (Issue | undefined)[]): readonly Issue[] =>
+  issues.filter((issue) => issue !== undefined)
 
 /** Checks the upstream of a site. */
 export const siteChecks: UpstreamChecks = {
   withoutChanges:
     'the companion is not set up: changes that bypass the gateway appear when the ttl ends (trellis init companion DIR)',
-  findings: async (check) => {
+  issues: async (check) => {
     const { ask, service } = check
     const basePath = basePathOf(service)
     const { response, roots } = await searchIndex(ask, basePath)
     return present([
-      indexFinding(basePath, response, roots),
-      homeFinding(reachedBy(check), response),
-      rootFinding(basePath, service.mount, response),
+      indexIssue(basePath, response, roots),
+      homeIssue(reachedBy(check), response),
+      rootIssue(basePath, service.mount, response),
       isIndex(response) ? await ofReads(check) : undefined,
     ])
   },
   // Asks the companion for what is new, where the service has its token.
-  serverFindings: async ({ ask, service }) => {
+  serverIssues: async ({ ask, service }) => {
     const changes = changesOf(service)
     if (changes === undefined || pollMsOf(service, changes) === 0) return []
     const target = `${sitePath(basePathOf(service))}/?trellis-changes=0&nonce=${randomBytes(8).toString('hex')}`
     return present([
-      companionFinding(await ask(target, pollFields(changes.token.reveal(), target, systemClock))),
+      companionIssue(await ask(target, pollHeaders(changes.token.reveal(), target, systemClock))),
     ])
   },
 }
 
 /** Checks the front page of an open service on the server of a site. */
 export const pageChecks: UpstreamChecks = {
-  findings: async (check) =>
+  issues: async (check) =>
     check.sharing.some(({ contract }) => contract === 'site')
-      ? present([loopFinding(reachedBy(check), await check.ask(`${basePathOf(check.service)}/`))])
+      ? present([loopIssue(reachedBy(check), await check.ask(`${basePathOf(check.service)}/`))])
       : [],
 }

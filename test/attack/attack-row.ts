@@ -3,7 +3,7 @@ import type { Scene } from './scene.ts'
 /** What the honest reader counted in one phase of a run. Times are milliseconds. */
 export type Readings = {
   readonly requests: number
-  /** What came instead of an answer 200 and how often, e.g. `503` or `no answer`. */
+  /** What came instead of a response 200 and how often, e.g. `503` or `no response`. */
   readonly failures: Readonly<Record<string, number>>
   /** Reads of stored responses that were not answered from the cache. */
   readonly lostHits: number
@@ -99,12 +99,12 @@ export const slowReads = (seen: Seen<unknown>, slackMs: number): readonly Fault[
 
 /** The event loop of the gateway was blocked for longer than this, in milliseconds. */
 export const blockedFor =
-  (most: number) =>
+  (max: number) =>
   (seen: Seen<unknown>): readonly Fault[] => {
     const { idle, meanwhile } = seen
     const longest = Math.max(meanwhile.hitMax, meanwhile.missMax)
     const usual = Math.max(idle.hitMax, idle.missMax)
-    if (longest <= usual + most + machineMax(seen)) return []
+    if (longest <= usual + max + machineMax(seen)) return []
     return [
       {
         text: `an honest request took ${Math.round(longest)} ms, idle at most ${Math.round(usual)}`,
@@ -114,21 +114,21 @@ export const blockedFor =
   }
 
 export const riseAbove =
-  (mostMiB: number) =>
+  (maxMiB: number) =>
   ({ memory }: Seen<unknown>): readonly Fault[] => {
     const rise = Math.round(memory.peakMiB - memory.beforeMiB)
-    return rise <= mostMiB ? [] : [fault(`resident memory rose by ${rise} MiB, more than ${mostMiB}`)]
+    return rise <= maxMiB ? [] : [fault(`resident memory rose by ${rise} MiB, more than ${maxMiB}`)]
   }
 
 /** What a gateway with a cache of 64 MiB may have: 120 MiB of its own, the cache, as much garbage, and 16 MiB of bodies for one address. */
-export const mostResidentMiB = 264
+export const maxResidentMiB = 264
 
 export const residentAbove =
-  (mostMiB: number) =>
+  (maxMiB: number) =>
   ({ memory }: Seen<unknown>): readonly Fault[] =>
-    memory.peakMiB <= mostMiB
+    memory.peakMiB <= maxMiB
       ? []
-      : [fault(`resident memory rose to ${Math.round(memory.peakMiB)} MiB, more than ${mostMiB}`)]
+      : [fault(`resident memory rose to ${Math.round(memory.peakMiB)} MiB, more than ${maxMiB}`)]
 
 export const lostHits = ({ meanwhile }: Seen<unknown>): readonly Fault[] =>
   meanwhile.lostHits === 0 ? [] : [fault(`${meanwhile.lostHits} reads of a stored response were no hits`)]

@@ -40,37 +40,37 @@ export const leftOf = async (scene: Scene, name: string): Promise<number> => {
   }
 }
 
-export type Answer = {
+export type Reply = {
   readonly status: number
-  readonly fields: IncomingHttpHeaders
+  readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** Milliseconds until the answer was there. */
+  /** Milliseconds until the response was there. */
   readonly ms: number
 }
 
 export type Question = {
   readonly method?: string
-  readonly fields?: Readonly<Record<string, string | readonly string[]>>
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
   readonly content?: string | Buffer
   readonly isChunked?: boolean
   readonly from?: string
   readonly timeoutMs?: number
 }
 
-const none: Answer = { status: 0, fields: {}, text: '', ms: 0 }
+const none: Reply = { status: 0, headers: {}, text: '', ms: 0 }
 
-/** One request on its own connection; status 0 when there was no answer. */
-export const ask = (origin: string, path: string, question: Question = {}): Promise<Answer> =>
+/** One request on its own connection; status 0 when there was no response. */
+export const ask = (origin: string, path: string, question: Question = {}): Promise<Reply> =>
   new Promise((resolve) => {
     const began = performance.now()
-    const { method = 'GET', content, fields = {} } = question
+    const { method = 'GET', content, headers: headerLines = {} } = question
     const length =
       content === undefined || question.isChunked
         ? {}
         : { 'Content-Length': String(Buffer.byteLength(content)) }
     const send = origin.startsWith('https:') ? tlsRequest : plainRequest
     const headers: Record<string, string | string[]> = { ...length }
-    for (const [name, value] of Object.entries(fields)) {
+    for (const [name, value] of Object.entries(headerLines)) {
       headers[name] = typeof value === 'string' ? value : [...value]
     }
     const request = send(
@@ -89,7 +89,7 @@ export const ask = (origin: string, path: string, question: Question = {}): Prom
         response.once('close', () =>
           resolve({
             status: response.statusCode ?? 0,
-            fields: response.headers,
+            headers: response.headers,
             text: Buffer.concat(chunks).toString('latin1'),
             ms: performance.now() - began,
           }),
@@ -144,12 +144,12 @@ type Flood = {
   readonly connections: number
   readonly addresses: readonly string[]
   /** Requests in all; none after the signal either. */
-  readonly most: number
+  readonly max: number
   /** The head of each, without the empty line. */
   readonly head: (number: number, from: string) => string
 }
 
-/** Sends requests on many connections, each the next one when the answer to the last one has begun. Tells the answers by status. */
+/** Sends requests on many connections, each the next one when the response to the last one has begun. Tells the responses by status. */
 export const flood = async (
   scene: Scene,
   signal: AbortSignal,
@@ -158,7 +158,7 @@ export const flood = async (
   setMaxListeners(0, signal)
   const statuses: Record<string, number> = {}
   let sent = 0
-  const goesOn = (): boolean => !signal.aborted && sent < options.most
+  const goesOn = (): boolean => !signal.aborted && sent < options.max
   const one = (from: string): Promise<void> =>
     dial(scene, from).then(
       (socket) =>
@@ -196,32 +196,32 @@ export const flood = async (
 }
 
 /** The same as `ask` over a stream of an HTTP/2 connection. */
-export const askHttp2 = async (scene: Scene, path: string, question: Question = {}): Promise<Answer> => {
+export const askHttp2 = async (scene: Scene, path: string, question: Question = {}): Promise<Reply> => {
   const began = performance.now()
   const client = await dialHttp2(scene, question.from ?? attacker)
   const stream = client.request(
     {
       ':method': question.method ?? 'GET',
       ':path': path,
-      ...(question.fields as Record<string, string> | undefined),
+      ...(question.headers as Record<string, string> | undefined),
     },
     // Node would send GET, HEAD and DELETE without the content that is written.
     { endStream: question.content === undefined },
   )
   stream.setTimeout(question.timeoutMs ?? 8_000, () => stream.destroy())
   stream.on('error', () => {})
-  let fields: IncomingHttpHeaders = {}
+  let headers: IncomingHttpHeaders = {}
   const chunks: Buffer[] = []
   stream.on('response', (head) => {
-    fields = head as IncomingHttpHeaders
+    headers = head as IncomingHttpHeaders
   })
   stream.on('data', (chunk: Buffer) => chunks.push(chunk))
   stream.end(question.content)
   await new Promise<void>((resolve) => stream.once('close', () => resolve()))
   client.destroy()
   return {
-    status: Number(fields[':status' as 'host'] ?? 0),
-    fields,
+    status: Number(headers[':status' as 'host'] ?? 0),
+    headers,
     text: Buffer.concat(chunks).toString('latin1'),
     ms: performance.now() - began,
   }

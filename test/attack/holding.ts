@@ -59,8 +59,8 @@ type Trickle = {
   readonly type: string
   readonly everyMs?: number
   readonly length?: number
-  /** Further field lines, each with its line end. */
-  readonly fields?: (from: number) => string
+  /** Further header lines, each with its line end. */
+  readonly headers?: (from: number) => string
 }
 
 /** Uploads that send three bytes and then one now and then. */
@@ -72,7 +72,7 @@ export const trickleUploads = async (scene: Scene, signal: AbortSignal, options:
     ...options,
     hold: (socket) => {
       started += 1
-      const more = options.fields?.(started) ?? ''
+      const more = options.headers?.(started) ?? ''
       socket.write(
         `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\nContent-Length: ${length}\r\n` +
           `Content-Disposition: attachment; filename="a.png"\r\n${more}\r\nabc`,
@@ -89,7 +89,7 @@ export const trickleUploads = async (scene: Scene, signal: AbortSignal, options:
   return tally
 }
 
-/** Requests whose answers are not read. */
+/** Requests whose responses are not read. */
 export const leaveUnread = async (
   scene: Scene,
   signal: AbortSignal,

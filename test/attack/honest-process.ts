@@ -8,8 +8,8 @@ import type { Readings, Reads } from './attack-row.ts'
 // whether or not earlier requests have been answered, and counts from the moment at which it wanted to ask.
 
 const everyMs = 25
-const mostOutstanding = 400
-const patienceMs = 10_000
+const maxOutstanding = 400
+const timeoutMs = 10_000
 const address = '127.0.0.3'
 
 export type HonestCommand =
@@ -59,7 +59,7 @@ const createPhase = ({ origin, reads, direct, pid }: Extract<HonestCommand, { ki
   const asked: Record<Kind, number> = { miss: 0, hit: 0, direct: 0 }
 
   const ask = (kind: Kind): void => {
-    if (outstanding.size >= mostOutstanding) return
+    if (outstanding.size >= maxOutstanding) return
     number += 1
     if (kind !== 'direct') requests += 1
     const began = clockMs(pid)
@@ -78,7 +78,7 @@ const createPhase = ({ origin, reads, direct, pid }: Extract<HonestCommand, { ki
     const agent = asked[kind] % 20 === 0 ? false : agents[isTls(url) ? 'tls' : 'plain'][kind]
     const request = send(
       url,
-      { agent, localAddress: address, rejectUnauthorized: false, timeout: patienceMs },
+      { agent, localAddress: address, rejectUnauthorized: false, timeout: timeoutMs },
       (response) => {
         if (kind === 'hit' && !/; hit/.test(String(response.headers['cache-status']))) lost += 1
         response.resume()
@@ -111,22 +111,22 @@ const createPhase = ({ origin, reads, direct, pid }: Extract<HonestCommand, { ki
 
   const end = async (): Promise<Readings> => {
     clearInterval(timer)
-    const latest = performance.now() + patienceMs
+    const latest = performance.now() + timeoutMs
     while (outstanding.size > 0 && performance.now() < latest) {
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
     for (const one of outstanding) one.end()
-    const most = (kind: Kind): number => times[kind].reduce((one, other) => Math.max(one, other), 0)
+    const max = (kind: Kind): number => times[kind].reduce((one, other) => Math.max(one, other), 0)
     return {
       requests,
       failures,
       lostHits: lost,
       missP99: quantile(times.miss, 0.99),
-      missMax: most('miss'),
+      missMax: max('miss'),
       hitP99: quantile(times.hit, 0.99),
-      hitMax: most('hit'),
+      hitMax: max('hit'),
       directP99: quantile(times.direct, 0.99),
-      directMax: most('direct'),
+      directMax: max('direct'),
     }
   }
   return { end }

@@ -87,7 +87,7 @@ const tryRow = async (
   }
 }
 
-const mostTries = 3
+const maxTries = 3
 
 /** Runs one attack against its own gateway; a row that is broken by latency alone runs again, because other programs rarely disturb all three runs. */
 export const runRow = async (row: AttackRow, neighbours: Neighbours, lengths: Lengths): Promise<Outcome> => {
@@ -98,7 +98,7 @@ export const runRow = async (row: AttackRow, neighbours: Neighbours, lengths: Le
   }
   for (let tries = 1; ; tries += 1) {
     const { faults, ...seen } = await tryRow(row, neighbours, lengths)
-    if (tries < mostTries && faults.length > 0 && faults.every(({ isLatency }) => isLatency)) continue
+    if (tries < maxTries && faults.length > 0 && faults.every(({ isLatency }) => isLatency)) continue
     return {
       name,
       description,

@@ -95,9 +95,9 @@ export const startNeighbours = async (): Promise<Neighbours> => {
     read: (gateway, reads) => {
       tell({ kind: 'begin', ...gateway, reads, direct: `http://127.0.0.1:${port}/direct` })
       return async () => {
-        const answer = once(honest, 'message') as Promise<[Readings]>
+        const response = once(honest, 'message') as Promise<[Readings]>
         tell({ kind: 'end' })
-        return (await answer)[0]
+        return (await response)[0]
       }
     },
     end: async () => {

@@ -10,13 +10,13 @@ const piece = Buffer.alloc(64 * 1024, 'h')
 const hugeBytes = 80_000_000
 const slowMs = 3_000
 
-type Fields = Record<string, string>
+type HeaderValues = Record<string, string>
 
-const answer = (response: ServerResponse, content: Buffer, fields: Fields = {}): void => {
+const reply = (response: ServerResponse, content: Buffer, headers: HeaderValues = {}): void => {
   response.writeHead(200, {
     'Content-Type': 'application/json; charset=UTF-8',
     'Content-Length': content.length,
-    ...fields,
+    ...headers,
   })
   response.end(content)
 }
@@ -46,13 +46,13 @@ const newTags = (): string => {
 }
 
 const reactions: readonly (readonly [pattern: RegExp, react: (response: ServerResponse) => void])[] = [
-  [/\/slow/, (response) => void setTimeout(() => answer(response, list), slowMs)],
+  [/\/slow/, (response) => void setTimeout(() => reply(response, list), slowMs)],
   [/\/huge/, sendHuge],
-  [/\/large/, (response) => answer(response, large, { 'Content-Type': 'application/octet-stream' })],
-  [/\/pages/, (response) => answer(response, batchList)],
-  [/\/private/, (response) => answer(response, list, { 'Cache-Control': 'no-store' })],
-  [/\/by-language/, (response) => answer(response, list, { Vary: 'Accept-Language' })],
-  [/\/tagged/, (response) => answer(response, list, { 'Surrogate-Key': newTags() })],
+  [/\/large/, (response) => reply(response, large, { 'Content-Type': 'application/octet-stream' })],
+  [/\/pages/, (response) => reply(response, batchList)],
+  [/\/private/, (response) => reply(response, list, { 'Cache-Control': 'no-store' })],
+  [/\/by-language/, (response) => reply(response, list, { Vary: 'Accept-Language' })],
+  [/\/tagged/, (response) => reply(response, list, { 'Surrogate-Key': newTags() })],
 ]
 
 const server = createServer(
@@ -64,7 +64,7 @@ const server = createServer(
     const react = () => {
       const path = request.url ?? ''
       const found = request.method === 'GET' ? reactions.find(([pattern]) => pattern.test(path)) : undefined
-      if (found === undefined) answer(response, list)
+      if (found === undefined) reply(response, list)
       else found[1](response)
     }
     if (request.method === 'GET') react()

@@ -19,8 +19,8 @@ const replaced: Readonly<Record<string, string>> = {
 /** A fault in one file of src. */
 export type ProtocolFault = Fault & { readonly file: string }
 
-/** With as few notes as this the ledger and the members forget some in each run. */
-const fewNotes: ProtocolFault = {
+/** With as few invalidations as this the ledger and the members forget some in each run. */
+const fewInvalidations: ProtocolFault = {
   name: 'few notes',
   file: 'src/cluster/ledger.ts',
   right: 'rememberedNotes = 16_384',
@@ -35,7 +35,7 @@ const replacing = (fault: ProtocolFault | undefined): Plugin => ({
         ? undefined
         : { path: join(folder, 'replaced', replaced[path] ?? '') },
     )
-    const changes = fault === undefined ? [fewNotes] : [fewNotes, fault]
+    const changes = fault === undefined ? [fewInvalidations] : [fewInvalidations, fault]
     onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => {
       const own = changes.filter(({ file }) => path === join(root, file))
       if (own.length === 0) return undefined

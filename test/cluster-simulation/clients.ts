@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Purge } from '../../src/cache/invalidation.ts'
-import { EndSignal, fieldValue, type GatewayResponse } from '../../src/http/message.ts'
+import { EndSignal, type GatewayResponse, headerValue } from '../../src/http/message.ts'
 import type { SimulatedCluster, Slot } from './cluster.ts'
 import type { Plan, PurgeKind } from './plan.ts'
 import {
@@ -116,7 +116,7 @@ export const createClients = ({ plan, upstream, slots, lostAt }: ClientParts) =>
     const judged = (response: GatewayResponse, text: string | undefined): void => {
       slot.open -= 1
       if (response.status !== 200 || text === undefined) return
-      const status = fieldValue(response.fields, 'cache-status') ?? ''
+      const status = headerValue(response.headers, 'cache-status') ?? ''
       if (status.includes('hit')) counts.hits += 1
       if (world.isTraced) world.note(`${process.name}: ${path} ${text} ${status} ${begun}`)
       judge(path, text, before, `read at ${process.name}, ${begun}, ${status}`)
@@ -170,7 +170,7 @@ export const createClients = ({ plan, upstream, slots, lostAt }: ClientParts) =>
         probe(item)
       }
     })
-    const answered = (status: number, text: string | undefined): void => {
+    const responded = (status: number, text: string | undefined): void => {
       slot.open -= 1
       if (text === undefined) return
       const version = expected.givenUp ?? expected.version
@@ -189,7 +189,7 @@ export const createClients = ({ plan, upstream, slots, lostAt }: ClientParts) =>
     arrive(slot, { process, kind, afterMs: random() * 0.3 }, (member) => {
       void member
         .write(path, name)
-        .then((response) => whenWhole(response, (text) => answered(response.status, text)))
+        .then((response) => whenWhole(response, (text) => responded(response.status, text)))
     })
   }
 

@@ -73,7 +73,7 @@ export const createCluster = (
       if (slot.process !== process) return
       slot.member = member
       link?.ready(process.name)
-      link?.onQuestion(() => null)
+      link?.onRequest(() => null)
     })
   }
   const startInstance = (slot: Slot): void => {
@@ -95,7 +95,7 @@ export const createCluster = (
         settings: () => null,
         through: (question, ask) => ask(question, 'brief'),
         end: () => undefined,
-        outdated: () => undefined,
+        stale: () => undefined,
         graceMs: 1_000,
         clock,
         report: () => undefined,

@@ -58,7 +58,7 @@ export const hunt = async (
   fault: ProtocolFault,
   first: number,
   seeds: number,
-  mostSeconds: number,
+  maxSeconds: number,
 ): Promise<Result> => {
   const program = await bundleSimulation(fault)
   const args = [
@@ -67,7 +67,7 @@ export const hunt = async (
     '--seeds',
     String(seeds),
     '--seconds',
-    String(mostSeconds),
+    String(maxSeconds),
     '--as-is',
   ]
   const { stdout } = await run(execPath, ['--max-semi-space-size=64', program, ...args], {

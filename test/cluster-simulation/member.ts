@@ -4,7 +4,7 @@ import type { Purge } from '../../src/cache/invalidation.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { WorkerLink } from '../../src/cluster/worker-link.ts'
 import type { Config } from '../../src/config/config.ts'
-import { arrived, Generation, type Service } from '../../src/exchange/exchange.ts'
+import { arrived, ConfigSnapshot, type Service } from '../../src/exchange/exchange.ts'
 import { type HandleContext, handle } from '../../src/exchange/handle.ts'
 import { operatorCache, prepareMembership } from '../../src/gateway/membership.ts'
 import { unlimited } from '../../src/http/bounds.ts'
@@ -73,7 +73,7 @@ const openService = (settings: MemberSettings, upstream: SimulatedUpstream): Ser
   const contract = createOpenContract({ name: 'site', cache: { rules: [] } } as never, {
     limits: { queryParameters: 64 },
     policyFor: (method) => ({ profile: 'safe', rule: method === 'GET' ? rule : undefined }),
-    sensitivityOf: () => undefined,
+    uncacheableReasonOf: () => undefined,
     actsAsWrite: () => false,
   })
   return {
@@ -118,11 +118,11 @@ export const startMember = async (
     clock,
     report: ignore,
   })
-  const coherence = membership?.join({ cache, documentsOutdated: ignore, heard: ignore })
+  const coherence = membership?.join({ cache, documentsStale: ignore, contacted: ignore })
   const context = {
     clock,
     cache,
-    ...(coherence === undefined ? {} : { announcer: coherence }),
+    ...(coherence === undefined ? {} : { writeRegistry: coherence }),
     partitionOf: (credential: string) => credential,
     finished: ignore,
     report: ignore,
@@ -136,20 +136,20 @@ export const startMember = async (
     overload: undefined,
   } as Partial<HandleContext> as HandleContext
   let service = openService(settings, upstream)
-  let generation = new Generation([service])
-  const answer = (path: string, request: Partial<GatewayRequest>): Promise<GatewayResponse> =>
+  let snapshot = new ConfigSnapshot([service])
+  const response = (path: string, request: Partial<GatewayRequest>): Promise<GatewayResponse> =>
     handle(
       context,
       arrived({
         id: 'id',
         origin: 'client',
         client,
-        generation,
+        snapshot,
         service,
         request: {
           method: 'GET',
           target: path,
-          fields: {},
+          headers: {},
           content: undefined,
           signal: new EndSignal() as unknown as AbortSignal,
           ...request,
@@ -161,26 +161,26 @@ export const startMember = async (
   const operator = operatorCache({
     cache,
     warmer: { add: () => ({ added: 0, results: [] }) },
-    spread: async (notes) => ({
-      ...((await coherence?.spread(notes)) ?? { entries: 0, unheard: false }),
+    broadcast: async (invalidations) => ({
+      ...((await coherence?.broadcast(invalidations)) ?? { entries: 0, unacknowledged: false }),
       unconfirmed: false,
     }),
     worker: undefined,
-    refusesUnheard: settings.refuses,
+    refusesUnacknowledged: settings.refuses,
   })
   await coherence?.start()
   return {
-    read: (path: string, signal: AbortSignal): Promise<GatewayResponse> => answer(path, { signal }),
+    read: (path: string, signal: AbortSignal): Promise<GatewayResponse> => response(path, { signal }),
     write: (path: string, name: string): Promise<GatewayResponse> =>
-      answer(path, { method: 'PUT', fields: { 'x-write': name } }),
+      response(path, { method: 'PUT', headers: { 'x-write': name } }),
     purge: (selector: Purge['selector']): Promise<number | 'unheard'> =>
       operator.purge({ selectors: [selector], mode: 'hard', dryRun: false }),
     /** The next configuration has a new service in the place of the old one, with the same rules. */
     reload: (): void => {
       service = openService(settings, upstream)
-      const next = new Generation([service])
-      generation.replaceBy(next)
-      generation = next
+      const next = new ConfigSnapshot([service])
+      snapshot.replaceBy(next)
+      snapshot = next
     },
     close: async (): Promise<void> => {
       await coherence?.close()

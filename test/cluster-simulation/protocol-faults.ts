@@ -5,7 +5,7 @@ const of =
   (name: string, right: string, wrong = ''): ProtocolFault => ({ name, file: `src/${file}`, right, wrong })
 
 const coherence = of('cluster/coherence.ts')
-const announce = of('cluster/protocol/announce-write.ts')
+const announce = of('cluster/protocol/register-write.ts')
 const script = of('cluster/redis/ledger-scripts.ts')
 const tier = of('cluster/redis/tier.ts')
 const sharedTier = of('cache/shared-tier.ts')
@@ -213,7 +213,7 @@ const epochs: readonly ProtocolFault[] = [
 ]
 
 /** Notes that get lost, and their numbers. */
-const notes: readonly ProtocolFault[] = [
+const invalidations: readonly ProtocolFault[] = [
   coherence(
     'note: in the reply to a sync, not applied',
     'const entries = applyAll(news)',
@@ -354,7 +354,7 @@ export const protocolFaults: readonly ProtocolFault[] = [
   ...beats,
   ...cutOff,
   ...epochs,
-  ...notes,
+  ...invalidations,
   ...fences,
 ]
 

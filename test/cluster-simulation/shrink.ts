@@ -2,7 +2,7 @@ import type { Action, Plan } from './plan.ts'
 import { runPlan } from './run-plan.ts'
 
 /** A run costs some tenths of a second. */
-const mostRuns = 400
+const maxRuns = 400
 
 /** Leaves out actions as long as a read is still too old: first many at once, at last each alone. */
 export const shrink = async (plan: Plan): Promise<Plan> => {
@@ -14,8 +14,8 @@ export const shrink = async (plan: Plan): Promise<Plan> => {
   }
   let kept = plan.actions
   // Nothing after the violation matters.
-  for (let share = kept.length; share >= 1 && runs < mostRuns; share = Math.floor(share / 2)) {
-    for (let at = kept.length; at > 0 && runs < mostRuns; at -= share) {
+  for (let share = kept.length; share >= 1 && runs < maxRuns; share = Math.floor(share / 2)) {
+    for (let at = kept.length; at > 0 && runs < maxRuns; at -= share) {
       const without = [...kept.slice(0, Math.max(0, at - share)), ...kept.slice(at)]
       if (without.length < kept.length && (await fails(without))) kept = without
     }

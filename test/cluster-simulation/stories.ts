@@ -14,8 +14,7 @@ export type Scene = {
   readonly at: number
 }
 
-export const between = (random: Random, least: number, most: number): number =>
-  least + random() * (most - least)
+export const between = (random: Random, min: number, max: number): number => min + random() * (max - min)
 
 /** Reads of everything at each place, so that all of them have something to lose. */
 export const surveyOf = (random: Random, at: number, slots: number): readonly Action[] =>
@@ -30,7 +29,7 @@ export const surveyOf = (random: Random, at: number, slots: number): readonly Ac
 const tools = ({ random, settings: { forgetAfterMs, leaseMs, refuses }, slots }: Scene) => {
   const slot = Math.floor(random() * slots)
   const other = (): number => (slot + 1 + Math.floor(random() * (slots - 1))) % slots
-  const ms = (least: number, most: number): number => between(random, least, most)
+  const ms = (min: number, max: number): number => between(random, min, max)
   const write = (at: number, by: number, fate?: WriteFate): Action => ({
     at,
     does: 'write',
@@ -44,8 +43,8 @@ const tools = ({ random, settings: { forgetAfterMs, leaseMs, refuses }, slots }:
     ms,
     write,
     /** As a part of a lease, and of the time after which a member is forgotten. */
-    leases: (least: number, most: number): number => ms(least, most) * leaseMs,
-    forgets: (least: number, most: number): number => ms(least, most) * forgetAfterMs,
+    leases: (min: number, max: number): number => ms(min, max) * leaseMs,
+    forgets: (min: number, max: number): number => ms(min, max) * forgetAfterMs,
     /** `go-on` keeps the promise if a member is cut off for less than this. */
     longestCutMs: refuses ? forgetAfterMs * 1.6 : forgetAfterMs * 0.65,
     writes: (count: number, from: number, to: number, by: () => number): readonly Action[] =>
@@ -68,7 +67,7 @@ const ledgerKeys = ['ledger', 'log', 'members', 'pending'].map((name) => `{sim}:
 type Told = { readonly actions: readonly Action[]; readonly endsAt: number }
 type Story = (scene: Scene) => Told
 
-/** Redis loses data while a member is cut off that has missed notes, or still has a lease. */
+/** Redis loses data while a member is cut off that has missed invalidations, or still has a lease. */
 const lossBehindCut: Story = (scene) => {
   const { random, at } = scene
   const { anyway, forgets, leases, ms, other, slot, survey, writes } = tools(scene)

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { GatewayError } from '../../src/errors.ts'
-import { fieldValue, type GatewayResponse } from '../../src/http/message.ts'
+import { type GatewayResponse, headerValue } from '../../src/http/message.ts'
 import type { ForwardRequest } from '../../src/upstream/messages.ts'
 import type { Random } from '../support/random.ts'
 import { network } from './redis/network.ts'
@@ -82,31 +82,31 @@ export const createUpstream = (slowness: number) => {
 
   const read = (request: ForwardRequest, process: Process, { done, failed }: Settle): void => {
     const state = stateOf(request.target)
-    const answer = (): void => {
+    const response = (): void => {
       const chance = random()
       if (chance < 0.02) {
         failed(broken())
         return
       }
       if (chance < 0.04) {
-        done({ status: 500, fields: ['Content-Type', 'application/json'], content: json({}) })
+        done({ status: 500, headers: ['Content-Type', 'application/json'], content: json({}) })
         return
       }
       if (state === undefined) {
-        done({ status: 404, fields: [], content: json({}) })
+        done({ status: 404, headers: [], content: json({}) })
         return
       }
       const tag = `"${JSON.stringify(state).replaceAll('"', '')}"`
-      const fields = ['Content-Type', 'application/json', 'ETag', tag, ...groupsOf(request.target)]
-      if (fieldValue(request.fields, 'if-none-match') === tag) {
-        done({ status: 304, fields, content: undefined })
+      const headers = ['Content-Type', 'application/json', 'ETag', tag, ...groupsOf(request.target)]
+      if (headerValue(request.headers, 'if-none-match') === tag) {
+        done({ status: 304, headers, content: undefined })
         return
       }
       const content = json(state)
-      done({ status: 200, fields, content: chance < 0.15 ? streamed(process, () => content) : content })
+      done({ status: 200, headers, content: chance < 0.15 ? streamed(process, () => content) : content })
     }
     // What it shows is read at one moment of the time that it takes.
-    later(delay(), process, 'response of upstream', answer)
+    later(delay(), process, 'response of upstream', response)
   }
 
   const carryOut = (write: Write): void => {
@@ -120,14 +120,14 @@ export const createUpstream = (slowness: number) => {
       case 'answered':
         carryOut(write)
         later(delay(), process, 'response of upstream', () =>
-          done({ status: 200, fields: head, content: json({}) }),
+          done({ status: 200, headers: head, content: json({}) }),
         )
         return
       case 'streamed':
         carryOut(write)
         later(delay(), process, 'response of upstream', () => {
           const content = new Readable({ read: () => undefined })
-          done({ status: 200, fields: head, content })
+          done({ status: 200, headers: head, content })
           later(delay(), undefined, 'upstream writes once more', () => {
             carryOut(write)
             later(delay(), process, 'end of a response', () => {
@@ -141,12 +141,12 @@ export const createUpstream = (slowness: number) => {
       case 'failed':
         carryOut(write)
         later(delay(), process, 'response of upstream', () =>
-          done({ status: 500, fields: head, content: json({}) }),
+          done({ status: 500, headers: head, content: json({}) }),
         )
         return
       case 'refused':
         later(delay(), process, 'response of upstream', () =>
-          done({ status: 400, fields: [], content: json({}) }),
+          done({ status: 400, headers: [], content: json({}) }),
         )
         return
       case 'lost':
@@ -171,7 +171,7 @@ export const createUpstream = (slowness: number) => {
     new Promise((resolve, reject) => {
       const process = currentProcess()
       const sentAt = world.now
-      const write = writes.get(fieldValue(request.fields, 'x-write') ?? '')
+      const write = writes.get(headerValue(request.headers, 'x-write') ?? '')
       let isOver = false
       const settle: Settle = {
         done: (response) => {

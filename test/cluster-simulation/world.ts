@@ -159,7 +159,7 @@ const createWorld = () => {
   }
   const monotonicOf = (process: Process): number => (now - process.suspendedMs) * process.rate
 
-  const note = (text: string): void => {
+  const invalidation = (text: string): void => {
     lines?.push(`${now.toFixed(2).padStart(9)} ${text}`)
   }
 
@@ -182,7 +182,7 @@ const createWorld = () => {
     digest.addNumber(now * 1000)
     digest.addText(kind)
     current = process
-    if (lines !== undefined && !kind.startsWith('timer')) note(`${process?.name ?? '-'} ${kind}`)
+    if (lines !== undefined && !kind.startsWith('timer')) invalidation(`${process?.name ?? '-'} ${kind}`)
     step.run()
   }
 
@@ -224,7 +224,7 @@ const createWorld = () => {
     get isTraced() {
       return lines !== undefined
     },
-    note,
+    note: invalidation,
     /** Results that another run of the same seed must have too. */
     seen: (value: number): void => digest.addNumber(value),
     digest: (): string => digest.value(),

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pause, type Script } from '../support/origin.ts'
-import { fieldOf, type OpenService, startOpenService } from './open-service.ts'
+import { headerOf, type OpenService, startOpenService } from './open-service.ts'
 
 let service: OpenService
 let target = 0
@@ -34,7 +34,7 @@ const isReused = async (lines: readonly string[], options: { status?: number; wa
 
 const seconds = (offset: number): string => new Date(Date.now() + offset * 1000).toUTCString()
 
-describe('targeted fields (RFC 9213)', () => {
+describe('targeted headers (RFC 9213)', () => {
   test.each<[string, readonly string[], boolean]>([
     ['their own lifetime', ['CDN-Cache-Control: max-age=60'], true],
     [
@@ -125,9 +125,9 @@ describe('stale-while-revalidate (RFC 5861 §3)', () => {
 
 test('octets beyond ASCII in an entity tag come back as they were, and match', async () => {
   service.origin.script = (_, wire) =>
-    wire.respond({ fields: { 'Cache-Control': 'max-age=60', ETag: '"\xfc\xe9"' } })
+    wire.respond({ headers: { 'Cache-Control': 'max-age=60', ETag: '"\xfc\xe9"' } })
   const first = await service.ask(['GET /octets HTTP/1.1'])
-  expect(fieldOf(first, 'ETag')).toBe('"\xfc\xe9"')
+  expect(headerOf(first, 'ETag')).toBe('"\xfc\xe9"')
   const second = await service.ask(['GET /octets HTTP/1.1', 'If-None-Match: "\xfc\xe9"'])
   expect(second).toMatch(/^HTTP\/1\.1 304 /)
 })
@@ -148,7 +148,7 @@ test.each<[string, string, RegExp]>([
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: foo\r\n\r\nok',
     /^HTTP\/1\.1 (?:200 [\s\S]*ok|502 )/,
   ],
-])('an upstream that sends %s: the client has an answer, read or write', async (name, bytes, expected) => {
+])('an upstream that sends %s: the client has a response, read or write', async (name, bytes, expected) => {
   service.origin.script = (_, wire) => {
     wire.write(bytes)
     wire.end()
@@ -160,12 +160,12 @@ test.each<[string, string, RegExp]>([
 
 test('M-SEARCH with content is sent once, whole, and counts as a write', async () => {
   const { origin } = service
-  origin.script = (_, wire) => wire.respond({ fields: { 'Cache-Control': 'max-age=60' }, content: 'ok' })
+  origin.script = (_, wire) => wire.respond({ headers: { 'Cache-Control': 'max-age=60' }, content: 'ok' })
   await service.ask(['GET /m HTTP/1.1'])
   const before = origin.received.length
   const reply = await service.ask(['M-SEARCH /m HTTP/1.1', 'Content-Length: 3'], 'abc')
-  expect(fieldOf(reply, 'Cache-Status')).toBe('trellis; fwd=method')
+  expect(headerOf(reply, 'Cache-Status')).toBe('trellis; fwd=method')
   const sent = origin.received.slice(before)
   expect(sent.map(({ method, content }) => [method, content.toString()])).toEqual([['M-SEARCH', 'abc']])
-  expect(fieldOf(await service.ask(['GET /m HTTP/1.1']), 'Cache-Status')).toContain('fwd=uri-miss')
+  expect(headerOf(await service.ask(['GET /m HTTP/1.1']), 'Cache-Status')).toContain('fwd=uri-miss')
 })

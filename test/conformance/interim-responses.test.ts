@@ -9,7 +9,7 @@ afterAll(() => service.close())
 
 const final = 'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 2\r\n\r\nok'
 
-const answerWith = (interim: string): void => {
+const respondWith = (interim: string): void => {
   service.origin.script = (_, wire) => wire.write(interim + final)
 }
 
@@ -40,9 +40,9 @@ test.each([
     /^(?:HTTP\/1\.1 10[23][\s\S]*){3}HTTP\/1\.1 200/,
   ],
 ])(
-  '%s goes to the client that asked, before the answer, with the cache and past it',
+  '%s goes to the client that asked, before the response, with the cache and past it',
   async (name, interim, expected) => {
-    answerWith(interim)
+    respondWith(interim)
     const path = `/${encodeURIComponent(name)}`
     expect(await service.ask([`GET ${path} HTTP/1.1`])).toMatch(expected)
     const hit = await service.ask([`GET ${path} HTTP/1.1`])
@@ -56,18 +56,18 @@ test.each([
   ['a link that is none', hints('Link: nonsense')],
   ['hints without a link', hints('X-More: 1')],
   ['a status that nobody knows', 'HTTP/1.1 177 Whatever\r\nX-More: 1\r\n\r\n'],
-])('%s is dropped, and the answer comes', async (name, interim) => {
-  answerWith(interim)
+])('%s is dropped, and the response comes', async (name, interim) => {
+  respondWith(interim)
   expect(await service.ask([`GET /dropped/${encodeURIComponent(name)} HTTP/1.1`])).toMatch(/^HTTP\/1\.1 200 /)
 })
 
 test('a client of HTTP/1.0 gets only the final response', async () => {
-  answerWith(processing)
+  respondWith(processing)
   expect(await service.ask(['GET /old HTTP/1.0'])).toMatch(/^HTTP\/1\.1 200 /)
 })
 
 test('of an upstream that never stops sending them, a client gets at most sixteen', async () => {
-  answerWith(processing.repeat(100))
+  respondWith(processing.repeat(100))
   const reply = await service.ask(['GET /storm HTTP/1.1'])
   expect(reply.split('102 Processing')).toHaveLength(17)
   expect(reply).toContain('HTTP/1.1 200')

@@ -38,9 +38,9 @@ export const startOpenService = async (script?: Script): Promise<OpenService> =>
   }
 }
 
-/** Status line and fields, without Date. */
+/** Status line and headers, without Date. */
 const headOf = (reply: string): string => reply.slice(0, reply.indexOf('\r\n\r\n'))
 
-/** A field of a reply that holds one response. */
-export const fieldOf = (reply: string, name: string): string | undefined =>
+/** A header of a reply that holds one response. */
+export const headerOf = (reply: string, name: string): string | undefined =>
   new RegExp(`^${name}: (.*)$`, 'im').exec(headOf(reply))?.[1]?.trim()

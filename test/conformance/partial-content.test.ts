@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startTestGateway } from '../support/gateway.ts'
 import type { Script } from '../support/origin.ts'
-import { fieldOf, type OpenService, startOpenService } from './open-service.ts'
+import { headerOf, type OpenService, startOpenService } from './open-service.ts'
 
 let service: OpenService
 let target = 0
@@ -13,25 +13,25 @@ afterAll(() => service.close())
 const content = '0123456789'
 const fresh = { 'Cache-Control': 'max-age=60', ETag: '"a"' }
 
-/** An origin that does as RFC 9110 §14 says, with these fields on every answer. */
+/** An origin that does as RFC 9110 §14 says, with these headers on every response. */
 const ranged =
-  (fields: Readonly<Record<string, string>> = fresh, text = content): Script =>
-  ({ method, fields: asked }, wire) => {
-    if (asked['if-none-match'] !== undefined && asked['if-none-match'] === fields['ETag']) {
-      wire.respond({ status: 304, fields })
+  (headers: Readonly<Record<string, string>> = fresh, text = content): Script =>
+  ({ method, headers: asked }, wire) => {
+    if (asked['if-none-match'] !== undefined && asked['if-none-match'] === headers['ETag']) {
+      wire.respond({ status: 304, headers })
       return
     }
     const [, from, to] = /^bytes=(\d+)-(\d*)$/.exec(asked['range'] ?? '') ?? []
-    const applies = asked['if-range'] === undefined || asked['if-range'] === fields['ETag']
+    const applies = asked['if-range'] === undefined || asked['if-range'] === headers['ETag']
     if (from === undefined || !applies || method === 'HEAD') {
-      wire.respond({ fields, content: method === 'HEAD' ? '' : text })
+      wire.respond({ headers, content: method === 'HEAD' ? '' : text })
       return
     }
     const last = to === '' || to === undefined ? text.length - 1 : Number(to)
     const range = { 'Content-Range': `bytes ${from}-${last}/${text.length}` }
     wire.respond({
       status: 206,
-      fields: { ...fields, ...range },
+      headers: { ...headers, ...range },
       content: text.slice(Number(from), last + 1),
     })
   }
@@ -49,7 +49,7 @@ const read = async (path: string, lines: readonly string[] = [], method = 'GET')
   return {
     status: Number(reply.slice(9, 12)),
     content: reply.slice(end + 4),
-    cache: fieldOf(reply, 'Cache-Status') ?? '',
+    cache: headerOf(reply, 'Cache-Status') ?? '',
     head: reply.slice(0, end),
   }
 }
@@ -62,8 +62,8 @@ const fresher = (): string => {
   return `/part/${target}`
 }
 
-/** Fields of the last request that reached the origin. */
-const lastAsked = () => service.origin.received.at(-1)?.fields ?? {}
+/** Headers of the last request that reached the origin. */
+const lastAsked = () => service.origin.received.at(-1)?.headers ?? {}
 
 describe('a part that was stored (RFC 9111 §3.3)', () => {
   test.each<[string, number, string, string]>([
@@ -103,7 +103,7 @@ describe('a part that was stored (RFC 9111 §3.3)', () => {
   test('of unknown total length answers its ranges, with the total still unknown', async () => {
     const path = fresher()
     service.origin.script = (_, wire) =>
-      wire.respond({ status: 206, fields: { ...fresh, 'Content-Range': 'bytes 2-5/*' }, content: '2345' })
+      wire.respond({ status: 206, headers: { ...fresh, 'Content-Range': 'bytes 2-5/*' }, content: '2345' })
     await part(path, '2-5')
     const reply = await part(path, '3-4')
     expect(reply.content).toBe('34')
@@ -129,12 +129,12 @@ describe('a part that was stored (RFC 9111 §3.3)', () => {
     ['no Content-Range', { ...fresh, 'Content-Range': 'bytes 2-5' }, '2345'],
     ['an end before its beginning', { ...fresh, 'Content-Range': 'bytes 5-2/10' }, '2345'],
     ['an end beyond the length', { ...fresh, 'Content-Range': 'bytes 2-5/5' }, '2345'],
-  ])('is not kept with %s', async (_, fields, text) => {
+  ])('is not kept with %s', async (_, headers, text) => {
     const path = fresher()
     service.origin.script = (__, wire) =>
       wire.respond({
         status: 206,
-        fields: { 'Content-Range': 'bytes 2-5/10', ...fields },
+        headers: { 'Content-Range': 'bytes 2-5/10', ...headers },
         content: text,
       })
     expect(await part(path, '2-5')).toMatchObject({ status: 206, content: text })
@@ -170,7 +170,7 @@ describe('a part that was stored (RFC 9111 §3.3)', () => {
 })
 
 describe('parts under one strong entity tag (RFC 9111 §3.4)', () => {
-  test('are combined, with the fields of the newest, and become the whole', async () => {
+  test('are combined, with the headers of the newest, and become the whole', async () => {
     const path = fresher()
     service.origin.script = ranged({ ...fresh, 'X-Made': '1' })
     await part(path, '0-3')
@@ -234,9 +234,9 @@ describe('parts under one strong entity tag (RFC 9111 §3.4)', () => {
   test.each([
     ['a weak tag', { ...fresh, ETag: 'W/"a"' }],
     ['no tag', { 'Cache-Control': 'max-age=60' }],
-  ])('with %s nothing is combined: the whole is asked for', async (_, fields) => {
+  ])('with %s nothing is combined: the whole is asked for', async (_, headers) => {
     const path = fresher()
-    service.origin.script = ranged(fields)
+    service.origin.script = ranged(headers)
     await part(path, '0-3')
     expect((await part(path, '1-2')).cache).toContain('hit')
     expect(await read(path)).toMatchObject({ status: 200, content })
@@ -247,10 +247,14 @@ describe('parts under one strong entity tag (RFC 9111 §3.4)', () => {
     const path = fresher()
     service.origin.script = ranged()
     await part(path, '0-3')
-    service.origin.script = ({ fields }, wire) => {
-      if (fields['range'] === undefined) wire.respond({ fields: fresh, content })
+    service.origin.script = ({ headers }, wire) => {
+      if (headers['range'] === undefined) wire.respond({ headers: fresh, content })
       else
-        wire.respond({ status: 206, fields: { ...fresh, 'Content-Range': 'bytes 5-9/10' }, content: '56789' })
+        wire.respond({
+          status: 206,
+          headers: { ...fresh, 'Content-Range': 'bytes 5-9/10' },
+          content: '56789',
+        })
     }
     expect(await read(path)).toMatchObject({ status: 200, content })
   })
@@ -259,10 +263,10 @@ describe('parts under one strong entity tag (RFC 9111 §3.4)', () => {
     const path = fresher()
     service.origin.script = ranged()
     await part(path, '0-3')
-    service.origin.script = ({ fields }, wire) =>
-      fields['range'] === undefined
-        ? wire.respond({ fields: fresh, content })
-        : wire.respond({ status: 416, fields: { 'Content-Range': 'bytes */3' } })
+    service.origin.script = ({ headers }, wire) =>
+      headers['range'] === undefined
+        ? wire.respond({ headers: fresh, content })
+        : wire.respond({ status: 416, headers: { 'Content-Range': 'bytes */3' } })
     expect(await read(path)).toMatchObject({ status: 200, content })
   })
 })
@@ -273,7 +277,7 @@ describe('a refusal of one request is not stored, whatever its Cache-Control', (
     [412, 'If-Match: "z"'],
   ])('%i to %s', async (status, line) => {
     const path = fresher()
-    service.origin.script = (_, wire) => wire.respond({ status, fields: fresh, content: '' })
+    service.origin.script = (_, wire) => wire.respond({ status, headers: fresh, content: '' })
     expect(await read(path, [line])).toMatchObject({ status })
     service.origin.script = ranged()
     expect(await read(path)).toMatchObject({ status: 200, content })
@@ -310,12 +314,12 @@ describe('a stale part', () => {
     ['the same length and tag', { 'Content-Length': '10', ETag: '"a"' }, 'hit'],
     ['another length', { 'Content-Length': '11', ETag: '"a"' }, 'miss'],
     ['another tag', { ETag: '"b"' }, 'miss'],
-  ])('after a HEAD with %s: %s', async (_, fields, expected) => {
+  ])('after a HEAD with %s: %s', async (_, headers, expected) => {
     const path = fresher()
     service.origin.script = ranged(stale)
     await part(path, '2-5')
     service.origin.script = (__, wire) => {
-      const lines = Object.entries({ 'Cache-Control': 'max-age=60', ...fields })
+      const lines = Object.entries({ 'Cache-Control': 'max-age=60', ...headers })
       wire.write(`HTTP/1.1 200 OK\r\n${lines.map((line) => `${line.join(': ')}\r\n`).join('')}\r\n`)
       wire.end()
     }

@@ -60,16 +60,16 @@ export const runPublicSuite = async (
   settings.setUseBrowserCache(false)
   const cases = suites.default.flatMap(({ tests }) => tests.filter((test) => test.browser_only !== true))
 
-  const run = async (some: readonly Case[], most: number): Promise<void> => {
+  const run = async (some: readonly Case[], max: number): Promise<void> => {
     for (const { id } of some) delete client.testResults[id]
-    for (let i = 0; i < some.length; i += most) {
-      await Promise.all(some.slice(i, i + most).map((test) => client.makeCacheTest(test)))
+    for (let i = 0; i < some.length; i += max) {
+      await Promise.all(some.slice(i, i + max).map((test) => client.makeCacheTest(test)))
     }
   }
   const isSurprising = ({ id }: Case): boolean => (client.testResults[id] === true) === expectedToFail.has(id)
   let left: readonly Case[] = cases
-  for (const most of atOnce) {
-    await run(left, most)
+  for (const max of atOnce) {
+    await run(left, max)
     left = left.filter(isSurprising)
   }
   return new Map(Object.entries(client.testResults))

@@ -4,7 +4,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 import { type PacedReader, startReader } from '../support/paced-reader.ts'
 
-const mostBytes = 1_048_576
+const maxBytes = 1_048_576
 const content = randomBytes(600_000)
 const middle = 200_000
 
@@ -41,8 +41,8 @@ afterEach(() => {
   for (const reader of readers) reader.leave()
 })
 
-const read = (fields: Record<string, string> = {}): PacedReader => {
-  const reader = startReader(gateway.publicAddress + path, fields)
+const read = (headers: Record<string, string> = {}): PacedReader => {
+  const reader = startReader(gateway.publicAddress + path, headers)
   readers.push(reader)
   return reader
 }
@@ -53,13 +53,13 @@ const statusOf = async (reader: PacedReader): Promise<string> =>
 type Wire = Parameters<Origin['script']>[1]
 type Framing = 'length' | 'chunked'
 
-const headOf = (framing: Framing, fields: readonly string[] = []): string =>
+const headOf = (framing: Framing, headers: readonly string[] = []): string =>
   [
     'HTTP/1.1 200 OK',
     'Cache-Control: max-age=60',
     'Content-Type: application/octet-stream',
     framing === 'length' ? `Content-Length: ${content.length}` : 'Transfer-Encoding: chunked',
-    ...fields,
+    ...headers,
     '',
     '',
   ].join('\r\n')
@@ -71,15 +71,15 @@ const framed = (framing: Framing, bytes: Buffer): Buffer =>
 
 const lastChunk = Buffer.from('0\r\n\r\n')
 
-/** Sends the first half of each answer at once; the rest when the test says so. */
+/** Sends the first half of each response at once; the rest when the test says so. */
 const halfway = (
   framing: Framing,
-  fields: readonly string[] = [],
+  headers: readonly string[] = [],
 ): { readonly wires: Wire[]; finish(): void } => {
   const wires: Wire[] = []
   origin.script = (_, wire) => {
     wires.push(wire)
-    wire.write(headOf(framing, fields))
+    wire.write(headOf(framing, headers))
     wire.write(framed(framing, content.subarray(0, middle)))
   }
   return {
@@ -189,7 +189,7 @@ test('a reader after a write gets nothing of a fill that started before it', asy
   await Promise.all(before.map((reader) => reader.until(middle)))
   origin.script = (_, wire) => wire.respond({ content: 'written' })
   await fetch(gateway.publicAddress + path, { method: 'POST', body: 'x' })
-  origin.script = (_, wire) => wire.respond({ fields: { 'Cache-Control': 'max-age=60' }, content: 'new' })
+  origin.script = (_, wire) => wire.respond({ headers: { 'Cache-Control': 'max-age=60' }, content: 'new' })
   const after = read()
   expect(String(await after.end)).toBe('new')
   old.finish()
@@ -200,7 +200,7 @@ test('a reader after a write gets nothing of a fill that started before it', asy
   expect(await statusOf(hit)).toContain('hit')
 })
 
-test('a waiting reader whose selecting fields differ sends its own request', async () => {
+test('a waiting reader whose selecting headers differ sends its own request', async () => {
   const half = halfway('length', ['Vary: Accept-Language'])
   const german = read({ 'accept-language': 'de' })
   await german.until(middle)
@@ -224,7 +224,7 @@ test('preconditions and HEAD are answered from the complete content', async () =
 })
 
 describe('a content that turns out too large to store', () => {
-  const long = randomBytes(mostBytes * 3)
+  const long = randomBytes(maxBytes * 3)
   const pieceBytes = 131_072
 
   /** Sends so much, then waits. */
@@ -255,8 +255,8 @@ describe('a content that turns out too large to store', () => {
     await Promise.all(begun.map((reader) => reader.until(pieceBytes)))
     const waits = read({ 'if-none-match': '"other"' })
     await pause(30)
-    upstream.sendAll(mostBytes)
-    await Promise.all(begun.map((reader) => reader.until(mostBytes)))
+    upstream.sendAll(maxBytes)
+    await Promise.all(begun.map((reader) => reader.until(maxBytes)))
     const later = read()
     // The one that waited and the one that came later, side by side.
     await origin.until(() => upstream.wires.length === 3)
@@ -279,8 +279,8 @@ describe('a content that turns out too large to store', () => {
     const upstream = sender()
     const reader = read()
     await origin.until(() => upstream.wires.length === 1)
-    upstream.sendAll(mostBytes + pieceBytes * 2)
-    await reader.until(mostBytes + 1)
+    upstream.sendAll(maxBytes + pieceBytes * 2)
+    await reader.until(maxBytes + 1)
     reader.leave()
     await origin.until(() => upstream.wires[0]?.wire.socket.destroyed === true)
   })

@@ -31,6 +31,6 @@ export function itemReplay({ target, content }: Recording['request'], recorded: 
       ...Object.fromEntries(Object.entries(headers)),
       'Content-Type': 'application/json; charset=UTF-8',
     }
-    wire.respond({ status, fields, content: JSON.stringify(body) })
+    wire.respond({ status, headers: fields, content: JSON.stringify(body) })
   }
 }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 const folder = new URL('fixtures/recordings/', import.meta.url)
 
-/** A request to a real WordPress 6.9 and its answer, as curl sent and printed them. */
+/** A request to a real WordPress 6.9 and its response, as curl sent and printed them. */
 export type Recording = {
   readonly name: string
   readonly request: {
@@ -26,9 +26,9 @@ const aboutConnection = new Set(['server', 'date', 'transfer-encoding', 'connect
 function parse(name: string, text: string): Recording {
   const lineEnd = text.indexOf('\n')
   // Behind the command there may be remarks.
-  const answer = text.slice(text.indexOf('HTTP/1.1')).replaceAll('\r\n', '\n')
-  const headEnd = answer.indexOf('\n\n')
-  const [statusLine = '', ...lines] = answer.slice(0, headEnd).split('\n')
+  const response = text.slice(text.indexOf('HTTP/1.1')).replaceAll('\r\n', '\n')
+  const headEnd = response.indexOf('\n\n')
+  const [statusLine = '', ...lines] = response.slice(0, headEnd).split('\n')
   return {
     name,
     request: curlRequest(shellWords(text.slice(0, lineEnd)).slice(3)),
@@ -36,7 +36,7 @@ function parse(name: string, text: string): Recording {
     lines: lines
       .map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)] as const)
       .filter(([field]) => !aboutConnection.has(field.toLowerCase())),
-    content: answer.slice(headEnd + 2).replace(/\n$/, ''),
+    content: response.slice(headEnd + 2).replace(/\n$/, ''),
   }
 }
 

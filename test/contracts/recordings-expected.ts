@@ -1,5 +1,5 @@
 /** Responses of the gateway without an upstream request. */
-export const answeredByGateway: readonly string[] = [
+export const respondedByGateway: readonly string[] = [
   'anon-post-badjson',
   'arr-assoc',
   'batch-26',

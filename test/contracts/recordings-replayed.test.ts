@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { type PlainAnswer, send } from '../real/differential/send.ts'
+import { type PlainResponse, send } from '../real/differential/send.ts'
 import {
   asWordPress,
   contentOf,
@@ -12,7 +12,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 import { itemReplay } from './recorded-batch.ts'
 import { type Recording, recordedHome, recordings } from './recording.ts'
-import { answeredByGateway, cutShort, differingByDecision } from './recordings-expected.ts'
+import { cutShort, differingByDecision, respondedByGateway } from './recordings-expected.ts'
 
 // A scripted origin gives each recorded answer byte for byte; the gateway's client must get what WordPress's client got.
 
@@ -31,18 +31,21 @@ const compared = [
   ...['access-control-expose-headers', 'access-control-allow-headers', 'access-control-allow-credentials'],
 ]
 
-const fieldsOf = (answer: PlainAnswer, site: Site): Record<string, string | undefined> =>
+const fieldsOf = (response: PlainResponse, site: Site): Record<string, string | undefined> =>
   Object.fromEntries(
-    compared.map((name) => [name, linkAsWordPress(located(name, answer.fields[name]), site, recordedHome)]),
+    compared.map((name) => [
+      name,
+      linkAsWordPress(located(name, response.headers[name]), site, recordedHome),
+    ]),
   )
 
 /** A Location is an address without the brackets of a link. */
 const located = (name: string, value: string | undefined): string | undefined =>
   name === 'location' && value !== undefined ? `<${value}>` : value
 
-const recordedAnswer = ({ status, lines, content }: Recording): PlainAnswer => ({
+const recordedResponse = ({ status, lines, content }: Recording): PlainResponse => ({
   status,
-  fields: Object.fromEntries(lines.map(([name, value]) => [name.toLowerCase(), value])),
+  headers: Object.fromEntries(lines.map(([name, value]) => [name.toLowerCase(), value])),
   text: content,
 })
 
@@ -55,7 +58,7 @@ describe.each(modes)('$title', ({ mount, names }) => {
   beforeAll(async () => {
     origin = await startOrigin((request, wire, count) =>
       request.target === '/index.php/wp-json/'
-        ? wire.respond({ fields: json, content: index })
+        ? wire.respond({ headers: json, content: index })
         : replay(request, wire, count),
     )
     const service = {
@@ -75,7 +78,7 @@ describe.each(modes)('$title', ({ mount, names }) => {
     await origin?.close()
   })
 
-  const ask = async ({ request, status, lines, content }: Recording): Promise<PlainAnswer> => {
+  const ask = async ({ request, status, lines, content }: Recording): Promise<PlainResponse> => {
     replay =
       itemReplay(request, content) ??
       ((asked, wire) => {
@@ -89,23 +92,23 @@ describe.each(modes)('$title', ({ mount, names }) => {
     return send(gateway.publicAddress, {
       method: request.method,
       target: mount + spelled(request.target),
-      fields: request.fields,
+      headers: request.fields,
       content: request.content && spelled(request.content),
     })
   }
 
-  const expectSame = (answer: PlainAnswer, recording: Recording): void => {
-    const recorded = recordedAnswer(recording)
-    expect(asWordPress(contentOf(answer), site, recordedHome)).toEqual(contentOf(recorded))
-    expect(answer.status).toBe(recorded.status)
+  const expectSame = (response: PlainResponse, recording: Recording): void => {
+    const recorded = recordedResponse(recording)
+    expect(asWordPress(contentOf(response), site, recordedHome)).toEqual(contentOf(recorded))
+    expect(response.status).toBe(recorded.status)
   }
 
   const named = (list: readonly string[]) => recordings.filter(({ name }) => list.includes(name))
   const byDecision = Object.keys(differingByDecision)
-  const listed = [...answeredByGateway, ...byDecision, ...cutShort]
+  const listed = [...respondedByGateway, ...byDecision, ...cutShort]
   const others = recordings.filter(({ name }) => !listed.includes(name) && !name.startsWith('batch-'))
 
-  test.each(named(answeredByGateway))(
+  test.each(named(respondedByGateway))(
     '$name: the gateway says itself what WordPress says',
     async (recording) => {
       expectSame(await ask(recording), recording)
@@ -113,11 +116,11 @@ describe.each(modes)('$title', ({ mount, names }) => {
     },
   )
 
-  test.each(others)('$name: the answer of WordPress arrives', async (recording) => {
-    const answer = await ask(recording)
-    expectSame(answer, recording)
-    expect(fieldsOf(answer, site)).toEqual(
-      fieldsOf(recordedAnswer(recording), { restRoot: recordedHome, names: 'wordpress' }),
+  test.each(others)('$name: the response of WordPress arrives', async (recording) => {
+    const response = await ask(recording)
+    expectSame(response, recording)
+    expect(fieldsOf(response, site)).toEqual(
+      fieldsOf(recordedResponse(recording), { restRoot: recordedHome, names: 'wordpress' }),
     )
     expect(origin.received).toHaveLength(1)
   })
@@ -133,8 +136,8 @@ describe.each(modes)('$title', ({ mount, names }) => {
     const { status, code, reachesUpstream } = differingByDecision[
       recording.name
     ] as (typeof differingByDecision)[string]
-    const answer = await ask(recording)
-    expect({ status: answer.status, code: JSON.parse(answer.text).code }).toEqual({ status, code })
+    const response = await ask(recording)
+    expect({ status: response.status, code: JSON.parse(response.text).code }).toEqual({ status, code })
     expect(recording.content).not.toContain(code ?? '')
     expect(origin.received).toHaveLength(reachesUpstream)
   })
@@ -143,7 +146,7 @@ describe.each(modes)('$title', ({ mount, names }) => {
 test('every name in the lists is a recording', () => {
   const known = recordings.map(({ name }) => name)
   expect(known).toEqual(
-    expect.arrayContaining([...answeredByGateway, ...Object.keys(differingByDecision), ...cutShort]),
+    expect.arrayContaining([...respondedByGateway, ...Object.keys(differingByDecision), ...cutShort]),
   )
   expect(recordings).toHaveLength(64)
 })

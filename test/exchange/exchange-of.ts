@@ -1,13 +1,13 @@
 import type { LimitsConfig, SiteConfig } from '../../src/config/config.ts'
 import {
   arrived,
-  Generation,
-  type Matched,
+  ConfigSnapshot,
+  type MatchedContext,
   type Outgoing,
-  type Ready,
-  type Received,
+  type RequestContext,
   type Service,
   type ServiceAddress,
+  type ValidatedContext,
 } from '../../src/exchange/exchange.ts'
 import type { GatewayRequest, GatewayResponse } from '../../src/http/message.ts'
 import type { Contract } from '../../src/service/contract.ts'
@@ -39,7 +39,7 @@ export const siteAddress: ServiceAddress = {
   host: '',
   publicRoot: 'https://public.test',
   publicHost: 'public.test',
-  hostField: undefined,
+  hostHeader: undefined,
   servers: [],
   basePath: '/wp-json',
   roots: ['https://public.test'],
@@ -68,18 +68,18 @@ export const received = (
   target: string,
   more: Partial<GatewayRequest> = {},
   service = siteService(),
-): Received => {
+): RequestContext => {
   const [path = '/', query = ''] = target.split('?')
   return arrived({
     id: 'id-1',
     origin: 'client',
     client: { address: '127.0.0.1', protocol: 'http', viaTrustedProxy: false },
-    generation: new Generation([service]),
+    snapshot: new ConfigSnapshot([service]),
     service,
     request: {
       method: 'GET',
       target,
-      fields: {},
+      headers: {},
       content: undefined,
       signal: new AbortController().signal,
       ...more,
@@ -93,14 +93,18 @@ export const matched = (
   target: string,
   more: Partial<GatewayRequest> = {},
   service = siteService(),
-): Matched => {
+): MatchedContext => {
   const exchange = received(target, more, service)
   const method = exchange.request.method
   const matching = service.contract.find(method, exchange.path) as Found
   return { ...exchange, method, matching, recalled: undefined }
 }
 
-export const ready = (target: string, more: Partial<GatewayRequest> = {}, service = siteService()): Ready => {
+export const ready = (
+  target: string,
+  more: Partial<GatewayRequest> = {},
+  service = siteService(),
+): ValidatedContext => {
   const exchange = matched(target, more, service)
   const { content } = exchange.request
   return {
@@ -109,7 +113,7 @@ export const ready = (target: string, more: Partial<GatewayRequest> = {}, servic
     arguments: {},
     sendsUndeclared: false,
     content,
-    sensitive: undefined,
+    uncacheable: undefined,
     variant: undefined,
     policy: service.contract.policyFor(exchange.method, exchange.path),
   }
@@ -120,10 +124,10 @@ export const outgoing = (
   more: Partial<GatewayRequest> = {},
   service = siteService(),
 ): Outgoing => ({
-  exchange: ready(target, more, service),
+  context: ready(target, more, service),
   effect: 'read',
-  extraFields: {},
-  withheld: new Set(),
+  extraHeaders: {},
+  stripped: new Set(),
   acceptEncoding: 'identity',
   background: false,
   signal: new AbortController().signal,
@@ -132,9 +136,9 @@ export const outgoing = (
 export const response = (
   status: number,
   content = '{}',
-  fields: readonly string[] = [],
+  headers: readonly string[] = [],
 ): GatewayResponse => ({
   status,
-  fields,
+  headers,
   content: Buffer.from(content),
 })

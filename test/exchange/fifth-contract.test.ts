@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { createTagNames } from '../../src/cache/tagger.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { match, validate } from '../../src/exchange/admit.ts'
-import type { Ready } from '../../src/exchange/exchange.ts'
-import { errorAnswer } from '../../src/exchange/finish.ts'
+import type { ValidatedContext } from '../../src/exchange/exchange.ts'
+import { errorResponse } from '../../src/exchange/finish.ts'
 import { unlimited } from '../../src/http/bounds.ts'
 import { type Contract, planByMediaType, type Tagger } from '../../src/service/contract.ts'
 import { createOpenContract } from '../../src/service/open.ts'
@@ -61,12 +61,12 @@ const createNotesContract = (service: string): Contract => ({
     {
       limits: { queryParameters: 64 },
       policyFor: () => ({ profile: 'safe', rule: undefined }),
-      sensitivityOf: () => undefined,
+      uncacheableReasonOf: () => undefined,
       actsAsWrite: () => false,
     },
   ),
   rows,
-  announced: rows,
+  registered: rows,
   ...createRowsInUse(createRouter(rows).find),
   unlisted: 'refuse',
   hasRoutes: true,
@@ -79,19 +79,19 @@ const createNotesContract = (service: string): Contract => ({
 const contract = createNotesContract('notes')
 const service = siteService({ name: 'notes', contract })
 
-const readyFor = (method: string, target: string): Ready => {
+const readyFor = (method: string, target: string): ValidatedContext => {
   const ready = validate(match(received(target, { method }, service)), unlimited, () => {})
   if (ready instanceof Promise || 'response' in ready) throw new TypeError('the request was refused')
   return ready
 }
 
-const tagsOf = ({ matching }: Ready) =>
+const tagsOf = ({ matching }: ValidatedContext) =>
   contract.tagger.storedTags(
     matching.kind === 'found' ? matching : undefined,
     {},
     {
       status: 200,
-      fields: [],
+      headers: [],
       content: Buffer.from('{}'),
     },
   )
@@ -107,7 +107,7 @@ test.each([
 ])('%s %s reaches the list, and the note that it names', (method, target, reached) => {
   const { matching } = readyFor(method, target)
   const found = matching.kind === 'found' ? matching : undefined
-  const written = { status: 200, fields: [], content: undefined }
+  const written = { status: 200, headers: [], content: undefined }
   expect(contract.tagger.writtenTags(found, () => undefined, method, written)).toEqual(reached)
   expect(tagsOf(readyFor('GET', '/notes/7')).some((tag) => reached.includes(tag))).toBe(method === 'PUT')
   expect(tagsOf(readyFor('GET', '/notes')).some((tag) => reached.includes(tag))).toBe(true)
@@ -126,6 +126,6 @@ test.each([
     return undefined
   })()
   expect(thrown).toBeInstanceOf(GatewayError)
-  const answer = errorAnswer(service, thrown as GatewayError, { fields: {}, id: '' })
-  expect([answer.status, Object.keys(JSON.parse(String(answer.content)))]).toEqual([status, ['fault']])
+  const response = errorResponse(service, thrown as GatewayError, { headers: {}, id: '' })
+  expect([response.status, Object.keys(JSON.parse(String(response.content)))]).toEqual([status, ['fault']])
 })

@@ -3,13 +3,18 @@ import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
 import { authorize, type ContractRefusal, match, validate } from '../../src/exchange/admit.ts'
 import type { PipelineEvent } from '../../src/exchange/events.ts'
-import type { Matched, Ready, Received, Service } from '../../src/exchange/exchange.ts'
+import type {
+  MatchedContext,
+  RequestContext,
+  Service,
+  ValidatedContext,
+} from '../../src/exchange/exchange.ts'
 import { conditional, failure, finish } from '../../src/exchange/finish.ts'
 import { forward } from '../../src/exchange/forward.ts'
 import { type HandleContext, handle } from '../../src/exchange/handle.ts'
 import { unlimited } from '../../src/http/bounds.ts'
-import { hasBearer } from '../../src/http/credential-fields.ts'
-import { fieldValue, type GatewayResponse } from '../../src/http/message.ts'
+import { hasBearer } from '../../src/http/credential-headers.ts'
+import { type GatewayResponse, headerValue } from '../../src/http/message.ts'
 import { canonicalOf } from '../../src/service/decide.ts'
 import type { Found } from '../../src/service/row.ts'
 import type { ForwardRequest } from '../../src/upstream/messages.ts'
@@ -56,11 +61,11 @@ const upstreamThat = (forward: Service['upstream']['forward']): Service['upstrea
   ({ forward }) as Service['upstream']
 
 describe('finish', () => {
-  test('an answer is stamped and counted', () => {
+  test('a response is stamped and counted', () => {
     const events: PipelineEvent[] = []
     const outcome = finish(contextOf(events), received('/site/v2/posts'), 0, response(200))
-    expect(fieldValue(outcome.fields, 'x-request-id')).toBe('id-1')
-    expect(fieldValue(outcome.fields, 'via')).toBe('1.1 trellis')
+    expect(headerValue(outcome.headers, 'x-request-id')).toBe('id-1')
+    expect(headerValue(outcome.headers, 'via')).toBe('1.1 trellis')
     expect(events).toMatchObject([{ kind: 'exchange-finished', status: 200, method: 'GET' }])
   })
 
@@ -72,7 +77,7 @@ describe('finish', () => {
 })
 
 describe('an error', () => {
-  test('becomes the answer of the service, reported once', async () => {
+  test('becomes the response of the service, reported once', async () => {
     const events: PipelineEvent[] = []
     const outcome = await handle(contextOf(events), received('/x'))
     expect(outcome.status).toBe(404)
@@ -117,17 +122,17 @@ describe('match', () => {
   test('understands an override on POST', () => {
     const exchange = received('/site/v2/posts/5', {
       method: 'POST',
-      fields: { 'x-http-method-override': 'DELETE' },
+      headers: { 'x-http-method-override': 'DELETE' },
     })
     expect(match(exchange).method).toBe('DELETE')
   })
 
-  test.each<[string, Received, string]>([
+  test.each<[string, RequestContext, string]>([
     ['a path that no row lists', received('/nope'), 'no_route'],
     ['a method that no endpoint has', received('/site/v2/posts', { method: 'DELETE' }), 'no_route'],
     [
       'an override on GET',
-      received('/site/v2/posts', { fields: { 'x-http-method-override': 'DELETE' } }),
+      received('/site/v2/posts', { headers: { 'x-http-method-override': 'DELETE' } }),
       'ambiguous_request',
     ],
     ['a path with dot segments', received('/site/../x'), 'ambiguous_request'],
@@ -147,7 +152,7 @@ describe('match', () => {
 describe('authorize', () => {
   const plants = siteService({
     contract: siteContract({
-      challenge: (_endpoint, fields) => (hasBearer(fields) ? undefined : 'Bearer'),
+      challenge: (_endpoint, headers) => (hasBearer(headers) ? undefined : 'Bearer'),
     }),
     name: 'plants',
   })
@@ -160,17 +165,17 @@ describe('authorize', () => {
     ['Basic abc', false],
     [undefined, false],
   ])('%s: %s', (authorization, passes) => {
-    const exchange = matched('/site/v2/posts', { fields: { authorization } }, plants)
+    const exchange = matched('/site/v2/posts', { headers: { authorization } }, plants)
     const run = () => authorize(exchange, () => {})
     if (passes) expect(run).not.toThrow()
-    else expect(thrownBy(run).fields).toEqual(['WWW-Authenticate', 'Bearer realm="plants"'])
+    else expect(thrownBy(run).headers).toEqual(['WWW-Authenticate', 'Bearer realm="plants"'])
   })
 })
 
 describe('validate', () => {
-  const validated = async (exchange: Matched): Promise<Ready | ContractRefusal> =>
+  const validated = async (exchange: MatchedContext): Promise<ValidatedContext | ContractRefusal> =>
     validate(exchange, unlimited, () => {})
-  const run = async (exchange: Matched): Promise<Ready> => {
+  const run = async (exchange: MatchedContext): Promise<ValidatedContext> => {
     const ready = await validated(exchange)
     if ('response' in ready) throw new Error('refused')
     return ready
@@ -193,8 +198,8 @@ describe('validate', () => {
 
   test('remembers the refusal of a GET unless it depends on the client', async () => {
     const service = siteService()
-    const refused = (target: string, fields: Record<string, string> = {}) =>
-      validated(matched(target, { fields }, service))
+    const refused = (target: string, headers: Record<string, string> = {}) =>
+      validated(matched(target, { headers }, service))
     await refused('/site/v2/posts?per_page=1', { cookie: 'wordpress_logged_in_1=a' })
     await refused('/site/v2/posts?per_page=0', { cookie: 'wordpress_logged_in_1=a' })
     expect(service.memo.recall('/site/v2/posts?per_page=0')).toBeUndefined()
@@ -224,22 +229,22 @@ describe('validate', () => {
 
   test('reads JSON and hands it on byte for byte', async () => {
     const content = Readable.from([Buffer.from('{ "title"'), Buffer.from(':"x"}')])
-    const fields = { 'content-type': 'application/json' }
-    const next = await run(matched('/site/v2/posts', { method: 'POST', fields, content }))
+    const headers = { 'content-type': 'application/json' }
+    const next = await run(matched('/site/v2/posts', { method: 'POST', headers, content }))
     expect(String(next.content)).toBe('{ "title":"x"}')
   })
 
   test('reads content whose coding is said to be none', async () => {
     const content = Readable.from([Buffer.from('{}')])
-    const fields = { 'content-type': 'application/json', 'content-encoding': 'Identity' }
-    const next = await run(matched('/site/v2/posts', { method: 'POST', fields, content }))
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'Identity' }
+    const next = await run(matched('/site/v2/posts', { method: 'POST', headers, content }))
     expect(String(next.content)).toBe('{}')
   })
 
   test('leaves an upload unread', async () => {
     const content = Readable.from([Buffer.from('x')])
     const next = await run(
-      matched('/site/v2/media', { method: 'POST', fields: { 'content-type': 'image/png' }, content }),
+      matched('/site/v2/media', { method: 'POST', headers: { 'content-type': 'image/png' }, content }),
     )
     expect(next.content).toBe(content)
   })
@@ -261,10 +266,10 @@ describe('validate', () => {
       { 'content-type': 'application/json', 'content-encoding': 'identity, br' },
       'unsupported_content_type',
     ],
-  ])('refuses %s', async (_, fields, code) => {
+  ])('refuses %s', async (_, headers, code) => {
     const content = Readable.from([Buffer.alloc(10)])
     await expect(
-      validated(matched('/site/v2/posts', { method: 'POST', fields, content })),
+      validated(matched('/site/v2/posts', { method: 'POST', headers, content })),
     ).rejects.toMatchObject({
       code,
     })
@@ -293,14 +298,14 @@ describe('an item of a batch', () => {
     const matching = service.contract.find('GET', '/site/v2/posts') as Found
     const canonical = canonicalOf(service.contract, 'GET', matching, {
       query: 'per_page=5',
-      fields: undefined,
+      headers: undefined,
       contentType: undefined,
       content: undefined,
     })
     if (canonical.kind === 'invalid') throw new TypeError('expected a valid request')
     return { service, matching, canonical }
   }
-  const run = (exchange: Received) => validate(match(exchange), unlimited, () => {})
+  const run = (exchange: RequestContext) => validate(match(exchange), unlimited, () => {})
 
   test('is neither routed nor validated again', () => {
     const { calls, service } = counted()
@@ -328,17 +333,19 @@ describe('preconditions', () => {
     ['*', 304],
     ['"b"', 200],
   ])('If-None-Match: %s gives %i', (value, status) => {
-    const exchange = ready('/', { fields: { 'if-none-match': value } })
+    const exchange = ready('/', { headers: { 'if-none-match': value } })
     const outcome = conditional(exchange, tagged(), clock)
     expect(outcome.status).toBe(status)
     if (status === 304) expect(outcome.content).toBeUndefined()
   })
 
-  test('leaves an answer alone that streams, and one to a write', () => {
-    const fields = { 'if-none-match': '"a"' }
+  test('leaves a response alone that streams, and one to a write', () => {
+    const headers = { 'if-none-match': '"a"' }
     const streaming = { ...tagged(), content: Readable.from(['{}']) }
-    expect(conditional(ready('/', { fields }), streaming, clock).status).toBe(200)
-    expect(conditional(ready('/site/v2/posts', { method: 'POST', fields }), tagged(), clock).status).toBe(200)
+    expect(conditional(ready('/', { headers }), streaming, clock).status).toBe(200)
+    expect(conditional(ready('/site/v2/posts', { method: 'POST', headers }), tagged(), clock).status).toBe(
+      200,
+    )
   })
 })
 
@@ -359,10 +366,10 @@ describe('what the gateway answers itself', () => {
     ['/site/v2/posts', 'GET', '"upstream"'],
   ])('%s %s is answered by %s', async (target, method, by) => {
     const content = method === 'POST' ? Buffer.from('{"requests":[{"path":"/site/v2/posts"}]}') : undefined
-    const fields = content === undefined ? {} : { 'content-type': 'application/json' }
+    const headers = content === undefined ? {} : { 'content-type': 'application/json' }
     const exchange = received(
       target,
-      { method, content, fields },
+      { method, content, headers },
       siteService({ local: { documents, batch }, upstream }),
     )
     expect(String((await handle(contextOf(), exchange)).content)).toBe(by)
@@ -373,7 +380,7 @@ describe('names of the upstream', () => {
   const translation = {
     toUpstreamTarget: (path: string, query: string) => `/up${path}?${query}`,
     toUpstreamContent: (content: Buffer) => Buffer.from(String(content).toUpperCase()),
-    fromUpstreamFields: (lines: readonly string[]) => [...lines, 'X-Mapped', '1'],
+    fromUpstreamHeaders: (lines: readonly string[]) => [...lines, 'X-Mapped', '1'],
     fromUpstreamContent: () => ({
       whole: (content: Buffer) => Buffer.from(`${String(content).toLowerCase()}.`),
       transform: () =>
@@ -386,7 +393,7 @@ describe('names of the upstream', () => {
 
   test('names go up and come down, for content at hand and for content that streams', async () => {
     let seen: ForwardRequest | undefined
-    const answer = async (content: Buffer | Readable): Promise<GatewayResponse> => {
+    const reply = async (content: Buffer | Readable): Promise<GatewayResponse> => {
       const upstream = upstreamThat(async (request) => {
         seen = request
         return { ...response(200), content }
@@ -397,10 +404,10 @@ describe('names of the upstream', () => {
         outgoing('/site/v2/posts', { method: 'POST', content: Buffer.from('a') }, service),
       )
     }
-    const whole = await answer(Buffer.from('ABC'))
+    const whole = await reply(Buffer.from('ABC'))
     expect([seen?.target, String(seen?.content)]).toEqual(['/wp-json/up/site/v2/posts?', 'A'])
-    expect([String(whole.content), fieldValue(whole.fields, 'x-mapped')]).toEqual(['abc.', '1'])
-    const streamed = await answer(Readable.from([Buffer.from('A'), Buffer.from('B')]))
+    expect([String(whole.content), headerValue(whole.headers, 'x-mapped')]).toEqual(['abc.', '1'])
+    const streamed = await reply(Readable.from([Buffer.from('A'), Buffer.from('B')]))
     const chunks: Buffer[] = []
     for await (const chunk of streamed.content as Readable) chunks.push(chunk as Buffer)
     expect(String(Buffer.concat(chunks))).toBe('ab.')

@@ -16,14 +16,14 @@ type Sent = {
   readonly lines?: Lines
   readonly body?: string
 }
-type Answered = { readonly status: number; readonly challenge: string; readonly body: string }
+type Responded = { readonly status: number; readonly challenge: string; readonly body: string }
 
 let folder: string
 let issuer: Issuer
 let origin: Origin
 let gateway: TestGateway
 
-const jsonFields = { 'Content-Type': 'application/json; charset=UTF-8' }
+const jsonHeaders = { 'Content-Type': 'application/json; charset=UTF-8' }
 const site = '/index.php/site-json'
 
 beforeAll(async () => {
@@ -31,7 +31,7 @@ beforeAll(async () => {
   const file = join(folder, 'keys')
   await writeFile(file, `# partners\n${keyLine('partner', 'key-of-partner')}\n`)
   issuer = await startIssuer([await createKey('first'), await createKey('second', 'RS256')])
-  origin = await startOrigin((_, wire) => wire.respond({ fields: jsonFields, content: '{"id":1}' }))
+  origin = await startOrigin((_, wire) => wire.respond({ headers: jsonHeaders, content: '{"id":1}' }))
   const jwt = {
     jwks: issuer.url,
     issuer: issuerName,
@@ -77,7 +77,7 @@ beforeEach(() => {
 const send = (
   { method = 'GET', path = '/api/x', lines = [], body }: Sent,
   from = '127.0.0.1',
-): Promise<Answered> =>
+): Promise<Responded> =>
   new Promise((resolve, reject) => {
     const { hostname, port } = new URL(gateway.publicAddress)
     const headers = [['Host', 'gateway.test'], ...lines].flat()
@@ -448,9 +448,9 @@ const refusals = (reason: string): Promise<number> =>
 describe('a request that access refuses', () => {
   test.each([...tokenAttacks, ...keyAttacks])('%s: %i, %s', async (_attack, status, reason, make) => {
     const sent = await make()
-    const answered = await send(sent)
-    expect(answered.status).toBe(status)
-    expect(answered.challenge).toMatch(challengeOf(reason))
+    const responded = await send(sent)
+    expect(responded.status).toBe(status)
+    expect(responded.challenge).toMatch(challengeOf(reason))
     expect(origin.received).toEqual([])
     const service = (sent.path ?? '/api').split('/')[1]?.replace('index.php', 'site')
     expect(
@@ -458,7 +458,7 @@ describe('a request that access refuses', () => {
     ).toBeGreaterThan(0)
     // The token is in no response.
     for (const [, value] of sent.lines ?? [])
-      if (value.length > 20) expect(answered.body).not.toContain(value)
+      if (value.length > 20) expect(responded.body).not.toContain(value)
   })
 
   test('there are at least 40 attacks on tokens', () =>
@@ -531,12 +531,12 @@ const addressRows: readonly (readonly [string, number, Lines, from: string])[] =
 ]
 
 test.each(addressRows)('addresses: %s gets %i', async (_description, status, lines, from) => {
-  const answered = await send({ path: '/addresses/x', lines }, from)
-  expect(answered.status).toBe(status)
+  const responded = await send({ path: '/addresses/x', lines }, from)
+  expect(responded.status).toBe(status)
   expect(origin.received).toHaveLength(status === 200 ? 1 : 0)
 })
 
-const received = () => origin.received.at(-1)?.fields ?? {}
+const received = () => origin.received.at(-1)?.headers ?? {}
 
 describe('a request that access admits', () => {
   test.each<[string, () => Promise<Sent>]>([
@@ -612,7 +612,7 @@ describe('a request that access admits', () => {
     },
   )
 
-  test('a claim that the token lacks leaves no field', async () => {
+  test('a claim that the token lacks leaves no header', async () => {
     await send({ lines: [...bearer(await issuer.token()), ['X-Roles', 'admin']] })
     expect(received()).toMatchObject({ 'x-user-id': 'ann' })
     expect(received()['x-roles']).toBeUndefined()
@@ -647,5 +647,5 @@ test.each([
   'Token abc.def',
 ])('another scheme is for the upstream: %s', async (value) => {
   await send({ path: `${site}/site/v2/posts/1`, lines: [['Authorization', value]] })
-  expect(origin.received[0]?.fields['authorization']).toBe(value)
+  expect(origin.received[0]?.headers['authorization']).toBe(value)
 })

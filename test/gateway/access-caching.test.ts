@@ -7,7 +7,7 @@ import { audience, createKey, type Issuer, issuerName, keyLine, startIssuer } fr
 import { type Origin, startOrigin } from '../support/origin.ts'
 
 type Tree = { readonly [key: string]: unknown }
-type Fields = Readonly<Record<string, string>>
+type HeaderValues = Readonly<Record<string, string>>
 
 let folder: string
 let file: string
@@ -15,7 +15,7 @@ let issuer: Issuer
 let origin: Origin
 let gateway: TestGateway
 
-const jsonFields = { 'Content-Type': 'application/json; charset=UTF-8' }
+const jsonHeaders = { 'Content-Type': 'application/json; charset=UTF-8' }
 const site = '/index.php/site-json'
 
 beforeAll(async () => {
@@ -28,8 +28,11 @@ afterAll(() => issuer.close())
 beforeEach(async () => {
   origin = await startOrigin()
   // Each response names the user that the upstream saw.
-  origin.script = ({ fields }, wire, count) =>
-    wire.respond({ fields: jsonFields, content: JSON.stringify({ user: fields['x-user-id'] ?? '', count }) })
+  origin.script = ({ headers }, wire, count) =>
+    wire.respond({
+      headers: jsonHeaders,
+      content: JSON.stringify({ user: headers['x-user-id'] ?? '', count }),
+    })
 })
 afterEach(async () => {
   await gateway.close()
@@ -53,15 +56,15 @@ const start = async (service: Tree, more: Tree = {}): Promise<void> => {
 const rule = (scope: string): Tree => ({ cache: { rules: [{ match: 'GET /**', ttl: '60s', scope }] } })
 
 type Got = { readonly status: number; readonly cache: string; readonly user: string; readonly text: string }
-const get = async (fields: Fields = {}, path = '/x'): Promise<Got> => {
-  const response = await fetch(gateway.publicAddress + path, { headers: fields })
+const get = async (headers: HeaderValues = {}, path = '/x'): Promise<Got> => {
+  const response = await fetch(gateway.publicAddress + path, { headers: headers })
   const text = await response.text()
   const user = text.startsWith('{"user"') ? String(JSON.parse(text).user) : ''
   const cache = /;\s*hit/.test(response.headers.get('cache-status') ?? '') ? 'hit' : 'other'
   return { status: response.status, cache, user, text }
 }
-const key = (name: string): Fields => ({ 'X-Api-Key': `key-of-${name}` })
-const as = async (sub: string, header = 'Authorization'): Promise<Fields> => {
+const key = (name: string): HeaderValues => ({ 'X-Api-Key': `key-of-${name}` })
+const as = async (sub: string, header = 'Authorization'): Promise<HeaderValues> => {
   const token = await issuer.token({ claims: { sub } })
   return { [header]: header === 'Authorization' ? `Bearer ${token}` : token }
 }
@@ -92,7 +95,7 @@ describe('stored responses', () => {
 
   test('credential: each API key has separate responses, also when its header does not look like a credential', async () => {
     await start({ ...rule('credential'), access: { apiKeys: apiKeys({ header: 'X-Partner' }) } })
-    const partner = (name: string): Fields => ({ 'X-Partner': `key-of-${name}` })
+    const partner = (name: string): HeaderValues => ({ 'X-Partner': `key-of-${name}` })
     await get(partner('ann'))
     expect(await get(partner('bob'))).toMatchObject({ cache: 'other' })
     expect(await get(partner('ann'))).toMatchObject({ cache: 'hit' })
@@ -132,9 +135,9 @@ describe('stored responses', () => {
   )
 
   test('rfc-shared-cache: a token in a header of another name bypasses the cache', async () => {
-    const fields = { ...jsonFields, 'Cache-Control': 'max-age=60' }
-    origin.script = ({ fields: sent }, wire) =>
-      wire.respond({ fields, content: JSON.stringify({ user: sent['x-user-id'] ?? '' }) })
+    const headers = { ...jsonHeaders, 'Cache-Control': 'max-age=60' }
+    origin.script = ({ headers: sent }, wire) =>
+      wire.respond({ headers, content: JSON.stringify({ user: sent['x-user-id'] ?? '' }) })
     const access = { jwt: jwt({ header: 'X-Who', required: 'never' }) }
     await start({ cache: { profile: 'rfc-shared-cache' }, access })
     expect(await get(await as('ann', 'X-Who'))).toMatchObject({ user: 'ann' })
@@ -145,9 +148,9 @@ describe('stored responses', () => {
   })
 
   test('rfc-shared-cache: the response to a POST with such a token serves no later read', async () => {
-    const fields = { ...jsonFields, 'Cache-Control': 'max-age=60', 'Content-Location': '/x' }
-    origin.script = ({ fields: sent }, wire) =>
-      wire.respond({ fields, content: JSON.stringify({ user: sent['x-user-id'] ?? '' }) })
+    const headerLines = { ...jsonHeaders, 'Cache-Control': 'max-age=60', 'Content-Location': '/x' }
+    origin.script = ({ headers: sent }, wire) =>
+      wire.respond({ headers: headerLines, content: JSON.stringify({ user: sent['x-user-id'] ?? '' }) })
     const access = { jwt: jwt({ header: 'X-Who', required: 'never' }) }
     await start({ cache: { profile: 'rfc-shared-cache' }, access })
     const headers = await as('ann', 'X-Who')
@@ -156,9 +159,9 @@ describe('stored responses', () => {
   })
 
   test('rfc-shared-cache: Vary by a claim keeps users apart, and a client cannot name another one', async () => {
-    const fields = { ...jsonFields, 'Cache-Control': 'public, max-age=60', Vary: 'X-User-Id' }
-    origin.script = ({ fields: sent }, wire) =>
-      wire.respond({ fields, content: JSON.stringify({ user: sent['x-user-id'] ?? '' }) })
+    const headers = { ...jsonHeaders, 'Cache-Control': 'public, max-age=60', Vary: 'X-User-Id' }
+    origin.script = ({ headers: sent }, wire) =>
+      wire.respond({ headers, content: JSON.stringify({ user: sent['x-user-id'] ?? '' }) })
     await start({ cache: { profile: 'rfc-shared-cache' }, access: { jwt: jwt({ required: 'never' }) } })
     const [ann, bob] = [await as('ann'), await as('bob')]
     expect(await get(ann)).toMatchObject({ user: 'ann' })
@@ -178,9 +181,9 @@ describe('stored responses', () => {
   test('concurrent users never share a request to the upstream', async () => {
     await start({ ...rule('credential'), access: { jwt: jwt() } })
     const users = ['ann', 'bob', 'cleo', 'dan']
-    const fields = await Promise.all(users.map((user) => as(user)))
-    const answers = await Promise.all([...fields, ...fields].map((one) => get(one)))
-    expect(answers.map(({ user }) => user)).toEqual([...users, ...users])
+    const headers = await Promise.all(users.map((user) => as(user)))
+    const responses = await Promise.all([...headers, ...headers].map((one) => get(one)))
+    expect(responses.map(({ user }) => user)).toEqual([...users, ...users])
   })
 })
 
@@ -188,9 +191,9 @@ describe('rate limits', () => {
   const limit = (by: string): Tree => ({
     rateLimits: [{ name: 'all', service: 'api', by, max: 1, window: '1h' }],
   })
-  const statuses = async (...fields: readonly Fields[]): Promise<number[]> => {
+  const statuses = async (...headers: readonly HeaderValues[]): Promise<number[]> => {
     const seen: number[] = []
-    for (const one of fields) seen.push((await get(one)).status)
+    for (const one of headers) seen.push((await get(one)).status)
     return seen
   }
 
@@ -215,10 +218,14 @@ describe('rate limits', () => {
 })
 
 describe('batches', () => {
-  const batch = async (requests: readonly Tree[], fields: Fields = {}, more: Tree = {}): Promise<Response> =>
+  const batch = async (
+    requests: readonly Tree[],
+    headers: HeaderValues = {},
+    more: Tree = {},
+  ): Promise<Response> =>
     fetch(`${gateway.publicAddress}${site}/batch/v1`, {
       method: 'POST',
-      headers: { 'Content-Type': 'application/json', ...fields },
+      headers: { 'Content-Type': 'application/json', ...headers },
       body: JSON.stringify({ requests, ...more }),
     })
   type Items = {
@@ -274,7 +281,7 @@ describe('batches', () => {
       const isBatch = head.includes('/batch/v1')
       wire.respond({
         status: isBatch ? 207 : 200,
-        fields: jsonFields,
+        headers: jsonHeaders,
         content: JSON.stringify(isBatch ? { responses: [item, item] } : { id: 1 }),
       })
     }
@@ -320,7 +327,7 @@ describe('batches', () => {
       const isBatch = head.includes('/batch/v1')
       wire.respond({
         status: isBatch ? 207 : 200,
-        fields: jsonFields,
+        headers: jsonHeaders,
         content: JSON.stringify(isBatch ? { responses: [item, item] } : { id: 1 }),
       })
     }
@@ -345,9 +352,9 @@ describe('batches', () => {
 
 describe('explain', () => {
   type Explained = Readonly<Record<string, unknown>>
-  const explain = async (method: string, url: string, fields: Fields = {}): Promise<Explained> => {
+  const explain = async (method: string, url: string, headers: HeaderValues = {}): Promise<Explained> => {
     const query = new URLSearchParams({ method, url })
-    for (const [name, value] of Object.entries(fields)) query.append('header', `${name}: ${value}`)
+    for (const [name, value] of Object.entries(headers)) query.append('header', `${name}: ${value}`)
     return (await (await fetch(`${gateway.adminAddress}/explain?${query}`)).json()) as Explained
   }
 

@@ -30,8 +30,8 @@ const jwt = (more: Tree = {}): Tree => ({ jwks: issuer.url, issuer: issuerName, 
 const start = async (access: Tree): Promise<void> => {
   gateway = await startTestGateway(configured(access))
 }
-const ask = async (token?: string, fields: Record<string, string> = {}): Promise<Response> => {
-  const headers = token === undefined ? fields : { ...fields, Authorization: `Bearer ${token}` }
+const ask = async (token?: string, headerLines: Record<string, string> = {}): Promise<Response> => {
+  const headers = token === undefined ? headerLines : { ...headerLines, Authorization: `Bearer ${token}` }
   const response = await fetch(`${gateway.publicAddress}/x`, { headers })
   await response.arrayBuffer()
   return response
@@ -41,9 +41,9 @@ const fetched = (result: string): Promise<number> =>
   gateway.metric('trellis_jwks_fetches_total', `result="${result}"`)
 
 const respond =
-  (status: number, content: string | Buffer, fields: Record<string, string> = {}): Script =>
+  (status: number, content: string | Buffer, headers: Record<string, string> = {}): Script =>
   (_, wire) =>
-    wire.respond({ status, content, fields })
+    wire.respond({ status, content, headers })
 
 const faults: readonly (readonly [string, string, () => Script])[] = [
   ['answers 500', 'status', () => respond(500, '{"keys":[]}')],
@@ -212,7 +212,7 @@ describe('a reload', () => {
     const file = join(folder, 'keys')
     await writeFile(file, keyLine('old', 'key-1'))
     origin.script = (_, wire) =>
-      wire.respond({ fields: { 'Cache-Control': 'public, max-age=60' }, content: 'stored' })
+      wire.respond({ headers: { 'Cache-Control': 'public, max-age=60' }, content: 'stored' })
     const service = {
       contract: 'open',
       mount: '/',

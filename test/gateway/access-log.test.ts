@@ -82,12 +82,12 @@ test.each([
     11,
   ],
   ['/open/a', `HTTP/1.1 204 No Content\r\n\r\n`, 0],
-] as const)('the line of a POST to %s has the length of its response', async (path, answer, bytes) => {
+] as const)('the line of a POST to %s has the length of its response', async (path, response, bytes) => {
   const before = origin.script
   onTestFinished(() => {
     origin.script = before
   })
-  origin.script = (_, wire) => wire.write(answer)
+  origin.script = (_, wire) => wire.write(response)
   const from = gateway.program.output().length
   await (await fetch(`${gateway.origin}${path}`, { method: 'POST', body: 'a=1' })).arrayBuffer()
   await expect.poll(() => requestLines(from).length).toBe(1)

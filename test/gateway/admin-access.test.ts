@@ -64,11 +64,11 @@ const send = (
   { port }: Side,
   method: string,
   path: string,
-  fields: Record<string, string> = {},
+  headers: Record<string, string> = {},
   body?: string,
 ): Promise<Reply> =>
   new Promise((resolve, reject) => {
-    const request = httpRequest({ host: '127.0.0.1', port, method, path, headers: fields }, (response) => {
+    const request = httpRequest({ host: '127.0.0.1', port, method, path, headers: headers }, (response) => {
       let text = ''
       response.setEncoding('utf8')
       response.on('data', (part: string) => {
@@ -89,8 +89,8 @@ const send = (
 
 const json = { 'content-type': 'application/json' }
 const purgeAll = '{"all":true}'
-const purge = (side: Side, fields: Record<string, string>): Promise<Reply> =>
-  send(side, 'POST', '/cache/purge', { ...json, ...fields }, purgeAll)
+const purge = (side: Side, headers: Record<string, string>): Promise<Reply> =>
+  send(side, 'POST', '/cache/purge', { ...json, ...headers }, purgeAll)
 
 const views = [
   '/',
@@ -147,9 +147,9 @@ describe('without a token', () => {
     ['with an id of a script', { 'x-request-id': '7' }, 200],
     ['as a form', { 'content-type': 'text/plain' }, 415],
     ['as what only begins like JSON', { 'content-type': 'application/jsonp' }, 415],
-  ])('a write %s', async (_description, fields, status) => {
+  ])('a write %s', async (_description, headers, status) => {
     const before = side.purges.length
-    expect((await purge(side, fields as unknown as Record<string, string>)).status).toBe(status)
+    expect((await purge(side, headers as unknown as Record<string, string>)).status).toBe(status)
     expect(side.purges.length - before).toBe(status === 200 ? 1 : 0)
   })
 
@@ -162,8 +162,8 @@ describe('without a token', () => {
     ['of a browser that does not say of which page', { 'accept-language': 'en' }, 415],
     ['of a page of another origin', { origin: 'https://evil.example' }, 403],
     ['in chunks, as a form', { 'transfer-encoding': 'chunked', 'content-type': 'text/plain' }, 415],
-  ])('a reload without content %s', async (_description, fields, status) => {
-    expect((await send(side, 'POST', '/reload', fields)).status).toBe(status)
+  ])('a reload without content %s', async (_description, headers, status) => {
+    expect((await send(side, 'POST', '/reload', headers)).status).toBe(status)
   })
 
   test('the document of the admin side is valid, and has every route', async () => {
@@ -224,9 +224,9 @@ describe.each([
       { ...browser, host: '127.0.0.1:9090', 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' },
     ],
     ['the status page', { ...browser, host: '127.0.0.1:9090', 'sec-fetch-site': 'same-origin' }],
-  ])('is answered to %s', async (_who, fields) => {
+  ])('is answered to %s', async (_who, headers) => {
     for (const path of ['/metrics', '/livez', '/readyz']) {
-      expect([path, (await send(side, 'GET', path, fields)).status]).toEqual([path, 200])
+      expect([path, (await send(side, 'GET', path, headers)).status]).toEqual([path, 200])
     }
   })
 
@@ -236,18 +236,18 @@ describe.each([
     ['of another origin', { ...browser, host: '127.0.0.1:9090', origin: 'https://evil.example' }],
     ['of another site, in a new browser', { ...browser, host: 'localhost', 'sec-fetch-site': 'cross-site' }],
     ['of another site, by name', { ...name, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'no-cors' }],
-  ])('metrics are not answered to a page %s', async (_who, fields) => {
-    const { status, code } = await send(side, 'GET', '/metrics', fields)
+  ])('metrics are not answered to a page %s', async (_who, headers) => {
+    const { status, code } = await send(side, 'GET', '/metrics', headers)
     expect([401, 403]).toContain(status)
     expect(['cross-site', 'host-by-name', 'credential-missing']).toContain(code)
-    expect((await send(side, 'GET', '/livez', fields)).status).toBe(200)
+    expect((await send(side, 'GET', '/livez', headers)).status).toBe(200)
   })
 })
 
 test('with the token a browser may read metrics under any name', async () => {
   const side = await startAdmin('a-long-token')
-  const fields = { ...browser, host: 'trellis.internal', authorization: `Basic ${btoa('any:a-long-token')}` }
-  expect((await send(side, 'GET', '/metrics', fields)).status).toBe(200)
+  const headers = { ...browser, host: 'trellis.internal', authorization: `Basic ${btoa('any:a-long-token')}` }
+  expect((await send(side, 'GET', '/metrics', headers)).status).toBe(200)
   await side.close()
 })
 
@@ -294,8 +294,8 @@ describe('with a token', () => {
       { authorization: `Bearer ${token}`, origin: 'https://x.example' },
       403,
     ],
-  ])('a write %s', async (_description, fields, status) => {
-    expect((await purge(side, fields as unknown as Record<string, string>)).status).toBe(status)
+  ])('a write %s', async (_description, headers, status) => {
+    expect((await purge(side, headers as unknown as Record<string, string>)).status).toBe(status)
   })
 
   test('writes and refusals are logged, without anything that the client sent', async () => {
@@ -331,9 +331,9 @@ describe('where a request comes from', () => {
     ['', 'refused'],
   ])('a write from %s is %s', (peer, kind) => {
     expect(
-      access({ isOpen: false, writes: true, peer, fields: { ...json, host: '10.0.0.9:9090' } }).kind,
+      access({ isOpen: false, writes: true, peer, headers: { ...json, host: '10.0.0.9:9090' } }).kind,
     ).toBe(kind)
-    expect(access({ isOpen: false, writes: false, peer, fields: { host: '10.0.0.9:9090' } }).kind).toBe(
+    expect(access({ isOpen: false, writes: false, peer, headers: { host: '10.0.0.9:9090' } }).kind).toBe(
       'granted',
     )
   })

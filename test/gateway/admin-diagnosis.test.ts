@@ -15,7 +15,7 @@ beforeAll(async () => {
   origin = await startOrigin((request, wire) =>
     wire.respond({
       status: request.target.includes('broken') ? 500 : 200,
-      fields: { 'Content-Type': 'application/json' },
+      headers: { 'Content-Type': 'application/json' },
       content: JSON.stringify({ id: 1, type: 'post' }),
     }),
   )
@@ -188,10 +188,10 @@ describe('the level of the log', () => {
   let process: GatewayProcess
   const token = 'a-token-of-the-test'
   const headers = { ...json, Authorization: `Bearer ${token}` }
-  const put = (content: unknown, fields: Record<string, string> = headers) =>
+  const put = (content: unknown, headerLines: Record<string, string> = headers) =>
     fetch(`${process.adminOrigin}/log-level`, {
       method: 'PUT',
-      headers: fields,
+      headers: headerLines,
       body: JSON.stringify(content),
     })
   const lines = () => logLinesOf(process.program, 'log-level')

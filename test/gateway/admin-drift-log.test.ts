@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
-import { driftReport } from '../../src/gateway/upstream-findings.ts'
+import { driftReport } from '../../src/gateway/upstream-issues.ts'
 import { createStateLog } from '../../src/observability/event-lines.ts'
 import { createMetrics, observedBy } from '../../src/observability/metrics.ts'
 

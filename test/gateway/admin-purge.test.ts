@@ -32,13 +32,13 @@ afterAll(async () => {
   await origin.close()
 })
 
-const purge = async (body: unknown): Promise<{ status: number; answer: Record<string, unknown> }> => {
+const purge = async (body: unknown): Promise<{ status: number; response: Record<string, unknown> }> => {
   const response = await fetch(`${gateway.adminAddress}/cache/purge`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify(body),
   })
-  return { status: response.status, answer: (await response.json()) as Record<string, unknown> }
+  return { status: response.status, response: (await response.json()) as Record<string, unknown> }
 }
 const cacheStatus = async (path: string, headers: Record<string, string> = {}): Promise<string> => {
   const response = await fetch(`${gateway.publicAddress}${path}`, { headers })
@@ -49,7 +49,7 @@ const isStored = async (path: string, headers: Record<string, string> = {}): Pro
   (await cacheStatus(path, headers)).startsWith('trellis; hit')
 
 beforeEach(async () => {
-  origin.script = (_, wire) => wire.respond({ fields: json, content: '[{"id":7,"type":"post"}]' })
+  origin.script = (_, wire) => wire.respond({ headers: json, content: '[{"id":7,"type":"post"}]' })
   expect((await purge({ all: true })).status).toBe(200)
 })
 
@@ -64,29 +64,32 @@ describe('by URL', () => {
   ])('%s: the entry is gone', async (_description, url) => {
     await cacheStatus(stored)
     await cacheStatus(`${mount}/site/v2/posts?per_page=3`)
-    expect(await purge({ url })).toEqual({ status: 200, answer: { entries: 1, mode: 'hard', dryRun: false } })
+    expect(await purge({ url })).toEqual({
+      status: 200,
+      response: { entries: 1, mode: 'hard', dryRun: false },
+    })
     expect(await isStored(stored)).toBe(false)
     expect(await isStored(`${mount}/site/v2/posts?per_page=3`)).toBe(true)
   })
 
   test('of an open service, and of a route that no row lists', async () => {
-    const fields = { ...json, 'Cache-Control': 'max-age=60' }
-    origin.script = (_, wire) => wire.respond({ fields, content: '{}' })
+    const headers = { ...json, 'Cache-Control': 'max-age=60' }
+    origin.script = (_, wire) => wire.respond({ headers, content: '{}' })
     for (const path of ['/legacy/a/b?x=1&y=2', `${mount}/site/v2/things?b=1`]) {
       await cacheStatus(path)
       expect([path, await isStored(path)]).toEqual([path, true])
-      expect((await purge({ url: path })).answer).toMatchObject({ entries: 1 })
+      expect((await purge({ url: path })).response).toMatchObject({ entries: 1 })
       expect([path, await isStored(path)]).toEqual([path, false])
     }
   })
 
   test('with the public URL of the configuration', async () => {
     await cacheStatus(stored)
-    expect((await purge({ url: gateway.publicAddress + stored })).answer).toMatchObject({ entries: 1 })
+    expect((await purge({ url: gateway.publicAddress + stored })).response).toMatchObject({ entries: 1 })
   })
 
   test('all variants and all partitions are removed', async () => {
-    origin.script = (_, wire) => wire.respond({ fields: { ...json, Vary: 'Origin' }, content: '[]' })
+    origin.script = (_, wire) => wire.respond({ headers: { ...json, Vary: 'Origin' }, content: '[]' })
     for (const bearer of ['one', 'two']) {
       for (const from of ['https://a.example', 'https://b.example']) {
         const headers = { Authorization: `Bearer ${bearer}`, Origin: from }
@@ -94,7 +97,7 @@ describe('by URL', () => {
         expect(await isStored('/plants', headers)).toBe(true)
       }
     }
-    expect((await purge({ url: '/plants', service: 'plants' })).answer).toMatchObject({ entries: 4 })
+    expect((await purge({ url: '/plants', service: 'plants' })).response).toMatchObject({ entries: 4 })
     expect(await isStored('/plants', { Authorization: 'Bearer one', Origin: 'https://a.example' })).toBe(
       false,
     )
@@ -110,9 +113,9 @@ describe('by URL', () => {
     ['a route override', { url: `${mount}/?rest_route=/site/v2/posts` }, 'rest_route is not accepted here'],
     ['a URL of another service', { url: '/plants', service: 'site' }, 'another service'],
   ])('%s is refused with the reason', async (_description, body, reason) => {
-    const { status, answer } = await purge(body)
+    const { status, response } = await purge(body)
     expect(status).toBe(400)
-    expect(answer['detail']).toContain(reason)
+    expect(response['detail']).toContain(reason)
   })
 })
 
@@ -134,8 +137,8 @@ describe('by tag, by prefix, all', () => {
     ['all', { all: true }, 2, [false, false]],
   ])('%s', async (_description, body, entries, left) => {
     await fill()
-    expect((await purge({ ...body, dryRun: true })).answer).toEqual({ entries, mode: 'hard', dryRun: true })
-    expect((await purge(body)).answer).toEqual({ entries, mode: 'hard', dryRun: false })
+    expect((await purge({ ...body, dryRun: true })).response).toEqual({ entries, mode: 'hard', dryRun: true })
+    expect((await purge(body)).response).toEqual({ entries, mode: 'hard', dryRun: false })
     expect([await isStored(posts), await isStored(pages)]).toEqual(left)
   })
 
@@ -147,10 +150,10 @@ describe('by tag, by prefix, all', () => {
     ['/legacy/\ud800', '/legacy/%EF%BF%BD'],
   ])('a prefix reaches what is below it however it is spelled: %s', async (prefix, path) => {
     origin.script = (_, wire) =>
-      wire.respond({ fields: { ...json, 'Cache-Control': 'max-age=60' }, content: '{}' })
+      wire.respond({ headers: { ...json, 'Cache-Control': 'max-age=60' }, content: '{}' })
     await cacheStatus(path)
     expect(await isStored(path)).toBe(true)
-    expect((await purge({ prefix })).answer).toMatchObject({ entries: 1 })
+    expect((await purge({ prefix })).response).toMatchObject({ entries: 1 })
     expect(await isStored(path)).toBe(false)
   })
 
@@ -161,31 +164,31 @@ describe('by tag, by prefix, all', () => {
     ['a URL and a tag', { url: pages, tag: 'site/any/posts' }, 2, [false, false]],
   ])('%s in one request', async (_description, body, entries, left) => {
     await fill()
-    expect((await purge(body)).answer).toEqual({ entries, mode: 'hard', dryRun: false })
+    expect((await purge(body)).response).toEqual({ entries, mode: 'hard', dryRun: false })
     expect([await isStored(posts), await isStored(pages)]).toEqual(left)
   })
 
   test('one refused URL of several refuses the whole request, and nothing is removed', async () => {
     await fill()
     const bad = `${mount}/site/v2/posts?per_page=1000`
-    const { status, answer } = await purge({ urls: [posts, bad] })
+    const { status, response } = await purge({ urls: [posts, bad] })
     expect(status).toBe(400)
-    expect(answer['detail']).toContain(`${bad}: `)
+    expect(response['detail']).toContain(`${bad}: `)
     expect(await isStored(posts)).toBe(true)
   })
 
   test('a tag of the upstream, by the name that the upstream gave it', async () => {
-    const fields = { ...json, 'Cache-Control': 'max-age=60', 'Surrogate-Key': 'product-7 all-products' }
-    origin.script = (_, wire) => wire.respond({ fields, content: '{}' })
+    const headers = { ...json, 'Cache-Control': 'max-age=60', 'Surrogate-Key': 'product-7 all-products' }
+    origin.script = (_, wire) => wire.respond({ headers, content: '{}' })
     for (const path of ['/legacy/p/7', `${mount}/site/v2/things?p=7`]) await cacheStatus(path)
-    expect((await purge({ tag: 'product-7', dryRun: true })).answer).toMatchObject({ entries: 2 })
-    expect((await purge({ tag: 'product-7', service: 'legacy' })).answer).toMatchObject({ entries: 1 })
+    expect((await purge({ tag: 'product-7', dryRun: true })).response).toMatchObject({ entries: 2 })
+    expect((await purge({ tag: 'product-7', service: 'legacy' })).response).toMatchObject({ entries: 1 })
     expect(await isStored('/legacy/p/7')).toBe(false)
   })
 
   test('a soft purge allows one stale response while a newer one is fetched', async () => {
     await fill()
-    expect((await purge({ all: true, mode: 'soft' })).answer).toEqual({
+    expect((await purge({ all: true, mode: 'soft' })).response).toEqual({
       entries: 2,
       mode: 'soft',
       dryRun: false,
@@ -201,7 +204,7 @@ describe('by tag, by prefix, all', () => {
     })
     origin.script = async (_, wire) => {
       await held
-      wire.respond({ fields: json, content: '[]' })
+      wire.respond({ headers: json, content: '[]' })
     }
     const before = origin.received.length
     const slow = cacheStatus(posts)
@@ -239,9 +242,9 @@ describe('an invalid purge is refused', () => {
     ['an unknown service', { all: true, service: 'none' }, 'no service has this name'],
     ['a tag of another service', { tag: 'site/any/posts', service: 'plants' }, 'another service'],
   ])('%s', async (_description, body, detail) => {
-    const { status, answer } = await purge(body)
-    expect([status, answer['code']]).toEqual([400, 'invalid-purge'])
-    expect(answer['detail']).toContain(detail)
+    const { status, response } = await purge(body)
+    expect([status, response['code']]).toEqual([400, 'invalid-purge'])
+    expect(response['detail']).toContain(detail)
   })
 
   test('content that is no JSON', async () => {
@@ -266,7 +269,7 @@ test('a thousand prefixes go through the stored responses once', async () => {
   await cacheStatus(`${mount}/site/v2/posts?search=a`)
   const prefixes = Array.from({ length: 999 }, (_, index) => `${mount}/site/v2/none-${index}`)
   const before = await gateway.metric('trellis_cache_invalidations_total', 'by="purge"')
-  const { answer } = await purge({ prefixes: [...prefixes, `${mount}/site/v2/po`], service: 'site' })
-  expect(answer).toMatchObject({ entries: 1 })
+  const { response } = await purge({ prefixes: [...prefixes, `${mount}/site/v2/po`], service: 'site' })
+  expect(response).toMatchObject({ entries: 1 })
   expect(await gateway.metric('trellis_cache_invalidations_total', 'by="purge"')).toBe(before + 1)
 })

@@ -37,9 +37,9 @@ describeWith('chromium', 'the status page in a browser', () => {
   }
 
   const get = (path: string): Promise<number> =>
-    fetch(`${gateway.publicAddress}${path}`).then(async (answer) => {
-      await answer.arrayBuffer()
-      return answer.status
+    fetch(`${gateway.publicAddress}${path}`).then(async (response) => {
+      await response.arrayBuffer()
+      return response.status
     })
 
   const shot = async (page: Page, name: string): Promise<void> => {
@@ -50,7 +50,7 @@ describeWith('chromium', 'the status page in a browser', () => {
 
   beforeAll(async () => {
     origin = await startOrigin((_request, wire) =>
-      wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '[]' }),
+      wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '[]' }),
     )
     gateway = await startTestGateway({
       services: {
@@ -187,7 +187,7 @@ describeWith('chromium', 'the status page in a browser', () => {
     await value.fill('nowhere')
     await count.click()
     await page.getByText(/^Refused \(400\)/).waitFor()
-    // The browser itself writes down that an answer was a 400.
+    // The browser itself writes down that a response was a 400.
     complaints.splice(0, complaints.length, ...complaints.filter((text) => !text.includes('400')))
     await page.context().close()
   })

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { checkConfig } from '../../src/config/load.ts'
-import { driftReport } from '../../src/gateway/upstream-findings.ts'
+import { driftReport } from '../../src/gateway/upstream-issues.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -33,7 +33,7 @@ beforeAll(async () => {
   const index = await differingIndex()
   origin.script = ({ target }, wire) => {
     const isIndex = target === '/index.php/wp-json/'
-    wire.respond({ fields: json, content: isIndex ? index : `[{"id":7,"type":"post","pad":"${target}"}]` })
+    wire.respond({ headers: json, content: isIndex ? index : `[{"id":7,"type":"post","pad":"${target}"}]` })
   }
   services = {
     site: {
@@ -131,7 +131,7 @@ describe('/explain', () => {
     expect(await explain(url)).toMatchObject({ storedResponses: 1 })
   })
 
-  test('names the parameters that the row does not declare, and the tag by which every write reaches the answer', async () => {
+  test('names the parameters that the row does not declare, and the tag by which every write reaches the response', async () => {
     expect(await explain(`${mount}/site/v2/posts?lang=de&utm_source=x&my.area=1`)).toMatchObject({
       canonicalTarget: '/site/v2/posts?lang=de&my_area=1',
       undeclaredParametersSent: 'lang, my_area',
@@ -156,7 +156,7 @@ describe('/explain', () => {
     ).toMatchObject(expected)
   })
 
-  test('takes several lines of one field for the one field that they are', async () => {
+  test('takes several lines of one header for the one header that they are', async () => {
     const cookies = ['Cookie: wordpress_logged_in_1=someone', 'Cookie: _ga=1']
     const query = cookies.map((line) => `&header=${encodeURIComponent(line)}`).join('')
     expect(await view(`/explain?url=${mount}/site/v2/posts${query}`)).toMatchObject({
@@ -245,7 +245,7 @@ describe('drift', () => {
     index.namespaces = index.namespaces.filter(isThere)
     index.routes = Object.fromEntries(Object.entries(index.routes).filter(([pattern]) => isThere(pattern)))
     const stock = await startOrigin((__, wire) =>
-      wire.respond({ fields: json, content: JSON.stringify(index) }),
+      wire.respond({ headers: json, content: JSON.stringify(index) }),
     )
     try {
       const upstream = { targets: [stock.origin], basePath: '/index.php/wp-json' }

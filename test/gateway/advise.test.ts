@@ -19,8 +19,8 @@ const posts = '/index.php/site-json/site/v2/posts'
 const rules = [{ match: 'GET /site/v2/**', ttl: '1m' }]
 const plain = { 'Content-Type': 'application/json' }
 
-const start = async (cache: Tree, fields: Readonly<Record<string, string>>, script?: Script) => {
-  const origin = await startOrigin(script ?? ((_, wire) => wire.respond({ fields, content: '[]' })))
+const start = async (cache: Tree, headers: Readonly<Record<string, string>>, script?: Script) => {
+  const origin = await startOrigin(script ?? ((_, wire) => wire.respond({ headers, content: '[]' })))
   const gateway = await startTestGateway({ services: { blog: siteService(origin.origin, { cache }) } })
   opened.push(origin, { close: () => gateway.close() })
   return gateway

@@ -24,8 +24,8 @@ let gateway: TestGateway
 beforeEach(async () => {
   allows = () => true
   refusesWith = 200
-  origin = await startOrigin(({ target, fields, method }, wire) => {
-    const asked = fields['origin']
+  origin = await startOrigin(({ target, headers, method }, wire) => {
+    const asked = headers['origin']
     const isAllowed = asked !== undefined && allows(asked)
     const permission: Record<string, string> = isAllowed
       ? {
@@ -37,7 +37,7 @@ beforeEach(async () => {
     const vary: Record<string, string> = asked === undefined && method !== 'GET' ? {} : { Vary: 'Origin' }
     wire.respond({
       status: asked === undefined || isAllowed ? 200 : refusesWith,
-      fields: { ...json, ...permission, ...vary },
+      headers: { ...json, ...permission, ...vary },
       content: target === '/wp-json/' ? index : '[]',
     })
   })
@@ -50,7 +50,7 @@ afterEach(async () => {
 /** Requests for a path, without those that ask what the route allows. */
 const asked = (path: string): number =>
   origin.received.filter(
-    ({ target, fields }) => target.startsWith(path) && fields['origin']?.endsWith('.invalid') !== true,
+    ({ target, headers }) => target.startsWith(path) && headers['origin']?.endsWith('.invalid') !== true,
   ).length
 
 const start = async (more: { readonly [key: string]: unknown } = {}): Promise<void> => {
@@ -71,14 +71,14 @@ const start = async (more: { readonly [key: string]: unknown } = {}): Promise<vo
 }
 
 const from = async (value: string | undefined, init: RequestInit = {}, path = '/wp/v2/posts') => {
-  const answer = await fetch(`${gateway.publicAddress}/wp-json${path}`, {
+  const response = await fetch(`${gateway.publicAddress}/wp-json${path}`, {
     ...init,
     headers: { ...init.headers, ...(value === undefined ? {} : { Origin: value }) },
   })
-  await answer.arrayBuffer()
-  const { headers } = answer
+  await response.arrayBuffer()
+  const { headers } = response
   return {
-    status: answer.status,
+    status: response.status,
     hit: headers.get('cache-status')?.includes('hit') === true,
     allowed: headers.get('access-control-allow-origin'),
     credentials: headers.get('access-control-allow-credentials'),
@@ -104,18 +104,18 @@ const permission = (value: string | null) =>
     ? { allowed: null, credentials: null, methods: null }
     : { allowed: value, credentials: 'true', methods }
 
-test('a hundred origins share one stored response, and each gets the CORS fields of WordPress', async () => {
+test('a hundred origins share one stored response, and each gets the CORS headers of WordPress', async () => {
   await start()
   await learnt()
   const values = Array.from({ length: 100 }, (_, number) => `https://app-${number}.test:${8000 + number}`)
-  const answers = await Promise.all(values.map((value) => from(value)))
-  expect(answers).toMatchObject(values.map((value) => ({ ...permission(value), vary: 'Origin' })))
+  const responses = await Promise.all(values.map((value) => from(value)))
+  expect(responses).toMatchObject(values.map((value) => ({ ...permission(value), vary: 'Origin' })))
   expect(await from(undefined)).toMatchObject({ hit: true, ...permission(null), vary: 'Origin' })
   expect(await from('null')).toMatchObject({ hit: true, ...permission('null') })
   expect(asked('/wp-json/wp/v2/posts')).toBe(0)
 })
 
-test('a confirmation and an answer to HEAD say it, too', async () => {
+test('a confirmation and a response to HEAD say it, too', async () => {
   await start()
   await learnt()
   await learnt('/wp/v2/pages')
@@ -171,13 +171,13 @@ test.each([
   await start()
   await from(undefined)
   expect(await from(value)).toMatchObject(permission(value))
-  expect(origin.received.at(-1)?.fields['origin']).toBe(value)
+  expect(origin.received.at(-1)?.headers['origin']).toBe(value)
 })
 
 test('so is one of a request that bypasses the cache', async () => {
   await start()
   expect(await from(app, { headers: { authorization: 'Basic eDp5' } })).toMatchObject(permission(app))
-  expect(origin.received.at(-1)?.fields['origin']).toBe(app)
+  expect(origin.received.at(-1)?.headers['origin']).toBe(app)
 })
 
 test("other origins may read the gateway's own index, as in WordPress", async () => {

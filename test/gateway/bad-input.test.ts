@@ -287,10 +287,10 @@ describe('bytes that are no request', () => {
       'ambiguous_request',
     ],
   ])('%s', async (_, bytes, status, text) => {
-    const answer = await exchangeBytes(gateway.publicAddress, bytes)
-    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
-    expect(answer).toContain(text)
-    expect(answer.match(/HTTP\/1\.1/g)).toHaveLength(1)
+    const response = await exchangeBytes(gateway.publicAddress, bytes)
+    expect(response).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+    expect(response).toContain(text)
+    expect(response.match(/HTTP\/1\.1/g)).toHaveLength(1)
     expect(origin.received).toEqual([])
   })
 

@@ -19,17 +19,17 @@ type Sent = { method: string; path: string; body?: unknown; headers?: unknown }
 /** What the upstream's batch was asked. */
 const sentIn = (content: Buffer): Sent[] => JSON.parse(content.toString()).requests
 
-/** An item's answer, as WordPress puts it into a batch. */
-const itemAnswer = ({ path }: Sent): string =>
+/** An item's response, as WordPress puts it into a batch. */
+const itemResponse = ({ path }: Sent): string =>
   `{"body":{"path":${JSON.stringify(path)},"big":9007199254740993},"status":200,"headers":{"Allow":"GET, POST"}}`
 
-const answersBatches = (request: Parameters<Script>[0], wire: Parameters<Script>[1]): void => {
+const respondsToBatches = (request: Parameters<Script>[0], wire: Parameters<Script>[1]): void => {
   if (request.target !== batchTarget) {
-    wire.respond({ fields: json, content: `{"alone":${JSON.stringify(request.target)}}` })
+    wire.respond({ headers: json, content: `{"alone":${JSON.stringify(request.target)}}` })
     return
   }
-  const responses = sentIn(request.content).map(itemAnswer)
-  wire.respond({ status: 207, fields: json, content: `{"responses":[${responses.join(',')}]}` })
+  const responses = sentIn(request.content).map(itemResponse)
+  wire.respond({ status: 207, headers: json, content: `{"responses":[${responses.join(',')}]}` })
 }
 
 const start = async (script: Script, batch: Record<string, unknown>, more: Record<string, unknown> = {}) => {
@@ -46,9 +46,9 @@ const update = (id: number, more: Record<string, unknown> = {}) => ({
 })
 
 const send = async (requests: readonly unknown[], headers: Record<string, string> = {}) => {
-  const answer = await postBatch(gateway, { requests }, headers)
-  const text = await answer.text()
-  return { status: answer.status, text, responses: JSON.parse(text).responses }
+  const response = await postBatch(gateway, { requests }, headers)
+  const text = await response.text()
+  return { status: response.status, text, responses: JSON.parse(text).responses }
 }
 
 const updates = (count: number) => Array.from({ length: count }, (_, at) => update(at + 1))
@@ -56,7 +56,7 @@ const targets = (): string[] => origin.received.map(({ target }) => target)
 const wholeBatches = () => origin.received.filter(({ target }) => target === batchTarget)
 
 test('25 updates become two upstream batches, and every response is at the index of its request', async () => {
-  await start(answersBatches, { split: 'chunk' })
+  await start(respondsToBatches, { split: 'chunk' })
   const { status, text, responses } = await send(updates(25))
   expect(status).toBe(207)
   expect(targets()).toEqual([batchTarget, batchTarget])
@@ -69,19 +69,19 @@ test('25 updates become two upstream batches, and every response is at the index
 })
 
 test('an item is sent in the names of the upstream, with its own headers; the chunk with the credentials of the batch', async () => {
-  await start(answersBatches, { split: 'chunk' })
+  await start(respondsToBatches, { split: 'chunk' })
   const first = update(1, {
     headers: { 'X-Foo': ['a', 'b'], Authorization: 'Basic bad', 'Content-Type': 'text/plain' },
     body: { site_id: 12345678901234567890n.toString(), meta: { a: [] } },
   })
   await send([first, update(2), update(3)], { Authorization: 'Basic good', 'X-Forwarded-For': '6.6.6.6' })
   const [chunk] = wholeBatches().filter(({ content }) => content.includes('/posts/1?'))
-  expect(chunk?.fields).toMatchObject({
+  expect(chunk?.headers).toMatchObject({
     authorization: 'Basic good',
     'content-type': 'application/json',
     'x-forwarded-for': '127.0.0.1',
   })
-  expect(chunk?.fields['x-foo']).toBeUndefined()
+  expect(chunk?.headers['x-foo']).toBeUndefined()
   expect(sentIn(chunk?.content ?? Buffer.alloc(0))[0]).toEqual({
     method: 'PUT',
     path: '/wp/v2/posts/1?_fields=id',
@@ -91,7 +91,7 @@ test('an item is sent in the names of the upstream, with its own headers; the ch
 })
 
 test('an item that the gateway refuses is not sent and does not shift other items', async () => {
-  await start(answersBatches, { split: 'chunk' })
+  await start(respondsToBatches, { split: 'chunk' })
   const bad = [{ path: '/site/v2/media' }, { path: '/nowhere' }, update(7, { body: { status: 'bogus' } })]
   const four = updates(4)
   const { responses } = await send([bad[0], four[0], bad[1], four[1], four[2], bad[2], four[3]])
@@ -102,7 +102,7 @@ test('an item that the gateway refuses is not sent and does not shift other item
 })
 
 test('items that wait for each other share a chunk, in their order', async () => {
-  await start(answersBatches, { split: 'chunk' })
+  await start(respondsToBatches, { split: 'chunk' })
   const create = (slug: string) => ({ path: '/site/v2/posts', body: { title: slug, slug } })
   await send([create('a'), create('b'), update(1), create('c')])
   expect(wholeBatches()).toHaveLength(1)
@@ -115,8 +115,8 @@ test('an upstream without a batch route gets the items one by one, and is rememb
   await start(
     (request, wire) =>
       request.target === batchTarget
-        ? wire.respond({ status: 404, fields: json, content: noRoute })
-        : answersBatches(request, wire),
+        ? wire.respond({ status: 404, headers: json, content: noRoute })
+        : respondsToBatches(request, wire),
     { split: 'chunk' },
   )
   const { responses } = await send(updates(5))
@@ -147,8 +147,8 @@ test.each(refusedSplits)(
     await start(
       (request, wire) =>
         request.target === batchTarget
-          ? wire.respond({ status, fields: json, content })
-          : answersBatches(request, wire),
+          ? wire.respond({ status, headers: json, content })
+          : respondsToBatches(request, wire),
       { split },
     )
     const { responses } = await send(updates(4))
@@ -169,7 +169,7 @@ const unreadable: [what: string, status: number, content: string][] = [
 test.each(unreadable)(
   'nothing is sent twice after %s: the outcome is unknown',
   async (_, status, content) => {
-    await start((_request, wire) => wire.respond({ status, fields: json, content }), { split: 'chunk' })
+    await start((_request, wire) => wire.respond({ status, headers: json, content }), { split: 'chunk' })
     const { responses } = await send(updates(4))
     expect(responses).toHaveLength(4)
     for (const response of responses) {
@@ -183,9 +183,10 @@ test.each(unreadable)(
   },
 )
 
-test('a chunk whose connection breaks leaves the outcome unknown, the other one has its answers', async () => {
+test('a chunk whose connection breaks leaves the outcome unknown, the other one has its responses', async () => {
   await start(
-    (request, wire) => (request.content.includes('/posts/1?') ? wire.reset() : answersBatches(request, wire)),
+    (request, wire) =>
+      request.content.includes('/posts/1?') ? wire.reset() : respondsToBatches(request, wire),
     { split: 'chunk' },
   )
   const { responses } = await send(updates(6))
@@ -194,7 +195,7 @@ test('a chunk whose connection breaks leaves the outcome unknown, the other one 
 })
 
 test('if the upstream cannot be reached, the items say that they were not sent', async () => {
-  await start(answersBatches, { split: 'chunk' })
+  await start(respondsToBatches, { split: 'chunk' })
   await origin.close()
   const { responses } = await send(updates(4))
   for (const { body } of responses) {
@@ -212,7 +213,7 @@ test('every item gets "too many requests" when the time to wait is too long', as
     (_, wire) =>
       wire.respond({
         status: 429,
-        fields: { ...json, 'Retry-After': '17' },
+        headers: { ...json, 'Retry-After': '17' },
         content: slowDown,
       }),
     { split: 'chunk' },
@@ -232,8 +233,8 @@ test('every item gets "too many requests" when the time to wait is too long', as
 const limitsTheFirst =
   (seconds: number): Script =>
   (request, wire) => {
-    if (origin.received.length > 1) return answersBatches(request, wire)
-    wire.respond({ status: 429, fields: { ...json, 'Retry-After': String(seconds) }, content: slowDown })
+    if (origin.received.length > 1) return respondsToBatches(request, wire)
+    wire.respond({ status: 429, headers: { ...json, 'Retry-After': String(seconds) }, content: slowDown })
   }
 
 test('a chunk with a short Retry-After is sent again, and other chunks are not', async () => {
@@ -256,7 +257,7 @@ test('a chunk with a Retry-After beyond the deadline keeps its response', async 
 test('503 with Retry-After is not retried, because a part of the chunk may have been carried out', async () => {
   await start(
     (_, wire) =>
-      wire.respond({ status: 503, fields: { ...json, 'Retry-After': '1' }, content: '{"code":"busy"}' }),
+      wire.respond({ status: 503, headers: { ...json, 'Retry-After': '1' }, content: '{"code":"busy"}' }),
     { split: 'chunk' },
   )
   const { responses } = await send(updates(4))
@@ -273,9 +274,9 @@ const cached = { rules: [{ match: 'GET /site/v2/**', ttl: '1h' }] }
 const countsReads = (broken: boolean): Script => {
   let reads = 0
   return (request, wire) => {
-    if (request.method === 'GET') wire.respond({ fields: json, content: `{"id":1,"reads":${++reads}}` })
+    if (request.method === 'GET') wire.respond({ headers: json, content: `{"id":1,"reads":${++reads}}` })
     else if (broken) wire.reset()
-    else answersBatches(request, wire)
+    else respondsToBatches(request, wire)
   }
 }
 
@@ -301,7 +302,7 @@ test('after the deadline a chunk in flight has an unknown outcome and the others
   await start(
     async (request, wire) => {
       await late.opened
-      answersBatches(request, wire)
+      respondsToBatches(request, wire)
     },
     { split: 'chunk', deadline: '1s' },
     { maxConcurrent: 1 },
@@ -316,13 +317,13 @@ test('after the deadline a chunk in flight has an unknown outcome and the others
 })
 
 test.each(['auto', 'whole'])('%s sends one item by itself', async (split) => {
-  await start(answersBatches, { split })
+  await start(respondsToBatches, { split })
   await send(updates(1))
   expect(targets()).toEqual(['/index.php/wp-json/wp/v2/posts/1?_fields=id'])
 })
 
 test('split: whole sends all items in one upstream batch, in their order, without the items that the gateway refuses', async () => {
-  await start(answersBatches, { split: 'whole' })
+  await start(respondsToBatches, { split: 'whole' })
   const refused = { path: '/nowhere' }
   const create = { path: '/site/v2/posts', body: { title: 'a', slug: 'a' } }
   const requests = [...updates(9), refused, create, ...updates(14)]
@@ -337,7 +338,7 @@ test('split: whole sends all items in one upstream batch, in their order, withou
 })
 
 test('split: whole sends reads beside the upstream batch', async () => {
-  await start(answersBatches, { split: 'whole' })
+  await start(respondsToBatches, { split: 'whole' })
   const read = { method: 'GET', path: '/site/v2/posts/7' }
   const { responses } = await send([update(1), read, update(2), update(4)])
   expect(responses.map(({ status }: { status: number }) => status)).toEqual([200, 200, 200, 200])
@@ -348,7 +349,7 @@ test('split: whole sends reads beside the upstream batch', async () => {
 test('with split: whole a broken upstream batch leaves all outcomes unknown, and the next batch is sent whole again', async () => {
   await start(
     (request, wire) => {
-      if (origin.received.length > 1) answersBatches(request, wire)
+      if (origin.received.length > 1) respondsToBatches(request, wire)
       else wire.reset()
     },
     { split: 'whole' },

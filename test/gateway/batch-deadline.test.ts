@@ -28,29 +28,29 @@ const update = (id: number) => ({ method: 'PUT', path: `/site/v2/posts/${id}`, b
 const send = (requests: readonly unknown[], signal?: AbortSignal) =>
   postBatch(gateway, { requests }, { 'X-Request-Deadline-Ms': '99999999' }, signal)
 
-const answersAll: Script = ({ content, target }, wire) => {
-  if (!target.endsWith('/batch/v1')) return wire.respond({ fields: json, content: '{}' })
+const respondsToAll: Script = ({ content, target }, wire) => {
+  if (!target.endsWith('/batch/v1')) return wire.respond({ headers: json, content: '{}' })
   const { requests } = JSON.parse(content.toString()) as { requests: unknown[] }
   const responses = requests.map(() => '{"body":{},"status":200,"headers":[]}')
-  return wire.respond({ status: 207, fields: json, content: `{"responses":[${responses.join(',')}]}` })
+  return wire.respond({ status: 207, headers: json, content: `{"responses":[${responses.join(',')}]}` })
 }
 
 test.each(['item', 'chunk'])('with split %s the upstream gets the time that is left', async (split) => {
-  await start(answersAll, { split, deadline: '5s' })
+  await start(respondsToAll, { split, deadline: '5s' })
   const headers = { 'X-Request-Deadline-Ms': '99999999' }
   await (await send([{ ...update(1), headers }, update(2), update(3), update(4)])).arrayBuffer()
   expect(origin.received.length).toBeGreaterThan(1)
-  for (const { fields } of origin.received) {
-    const left = Number(fields['x-request-deadline-ms'])
+  for (const { headers } of origin.received) {
+    const left = Number(headers['x-request-deadline-ms'])
     expect(left).toBeGreaterThan(0)
     expect(left).toBeLessThanOrEqual(5_000)
   }
 })
 
 test('without a deadline the upstream gets no deadline header', async () => {
-  await start(answersAll, { split: 'item', deadline: '0s' })
+  await start(respondsToAll, { split: 'item', deadline: '0s' })
   await (await send([update(1)])).arrayBuffer()
-  expect(origin.received[0]?.fields['x-request-deadline-ms']).toBeUndefined()
+  expect(origin.received[0]?.headers['x-request-deadline-ms']).toBeUndefined()
 })
 
 test.each(['item', 'chunk'])(
@@ -62,9 +62,9 @@ test.each(['item', 'chunk'])(
     await start(
       async (request, wire, count) => {
         if (request.target.includes('/batch/v1') || request.method === 'PUT')
-          return answersAll(request, wire, count)
+          return respondsToAll(request, wire, count)
         await new Promise<void>((resolve) => held.push(resolve))
-        return wire.respond({ fields: json, content: '{}' })
+        return wire.respond({ headers: json, content: '{}' })
       },
       { split },
       { maxConcurrent: 2, clientShare: 1 },
@@ -94,7 +94,7 @@ test('an item with Retry-After is sent again once, after that time', async () =>
   await start(
     (_, wire) => {
       times.push(performance.now())
-      wire.respond({ status: 429, fields: { ...json, 'Retry-After': '1' }, content: '{"code":"slow_down"}' })
+      wire.respond({ status: 429, headers: { ...json, 'Retry-After': '1' }, content: '{"code":"slow_down"}' })
     },
     { split: 'item' },
   )
@@ -111,7 +111,7 @@ test.each([
 ])('it is not sent again when %s', async (_, batch, retryAfter) => {
   await start(
     (_request, wire) =>
-      wire.respond({ status: 429, fields: { ...json, 'Retry-After': retryAfter }, content: '{}' }),
+      wire.respond({ status: 429, headers: { ...json, 'Retry-After': retryAfter }, content: '{}' }),
     { split: 'item', ...batch },
   )
   await (await send([update(1)])).arrayBuffer()

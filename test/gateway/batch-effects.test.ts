@@ -32,7 +32,7 @@ beforeAll(async () => {
       await goOn.opened
       count += 1
     }
-    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: String(count) })
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: String(count) })
   })
   const service = {
     contract: 'openapi',
@@ -86,7 +86,7 @@ test('a read behind a GET that writes waits for it, and two of these are sent tw
 })
 
 test('a GET that writes and gets no response says that its outcome is unknown', async () => {
-  const answer = JSON.stringify(await (await batch(['/broken'])).json())
-  expect(answer).toContain('"outcome":"unknown"')
+  const response = JSON.stringify(await (await batch(['/broken'])).json())
+  expect(response).toContain('"outcome":"unknown"')
   expect(begun).toEqual(['/broken'])
 })

@@ -4,7 +4,7 @@ import { type Origin, startOrigin } from '../support/origin.ts'
 
 const root = '/index.php/site-json'
 const json = { 'Content-Type': 'application/json; charset=UTF-8' }
-const patience = { timeout: 120_000 }
+const timeout = { timeout: 120_000 }
 
 let origin: Origin
 let gateway: TestGateway
@@ -19,7 +19,7 @@ type Sent = { path: string }
 let held: (() => void)[] = []
 let isOpen = false
 
-const answerTo = (target: string, content: Buffer): { status: number; content: string } => {
+const respondTo = (target: string, content: Buffer): { status: number; content: string } => {
   if (!target.endsWith('/batch/v1')) return { status: 200, content: '{"id":1}' }
   const { requests } = JSON.parse(content.toString()) as { requests: Sent[] }
   const responses = requests.map(({ path }) => ({ body: { path }, status: 200, headers: [] }))
@@ -31,7 +31,7 @@ const start = async (split: string, maxConcurrent: number, clientShare = 1): Pro
   isOpen = false
   origin = await startOrigin(async ({ method, target, content }, wire) => {
     if (method !== 'GET' && !isOpen) await new Promise<void>((resolve) => held.push(resolve))
-    wire.respond({ fields: json, ...answerTo(target, content) })
+    wire.respond({ headers: json, ...respondTo(target, content) })
   })
   gateway = await startTestGateway({
     trustedProxies: ['127.0.0.1/32'],
@@ -62,16 +62,16 @@ const requests = Array.from({ length: 25 }, (_, at) => ({
 }))
 
 const sendBatch = async (from: string): Promise<number[]> => {
-  const answer = await postBatch(gateway, { requests }, { 'X-Forwarded-For': from })
-  const { responses } = (await answer.json()) as { responses: { status: number }[] }
+  const response = await postBatch(gateway, { requests }, { 'X-Forwarded-For': from })
+  const { responses } = (await response.json()) as { responses: { status: number }[] }
   return responses.map(({ status }) => status)
 }
 
 const statusOfGet = async (from: string): Promise<number> => {
   const headers = { 'X-Forwarded-For': from }
-  const answer = await fetch(`${gateway.publicAddress}${root}/site/v2/pages/7`, { headers })
-  await answer.arrayBuffer()
-  return answer.status
+  const response = await fetch(`${gateway.publicAddress}${root}/site/v2/pages/7`, { headers })
+  await response.arrayBuffer()
+  return response.status
 }
 
 /** Batches that have been cut, and so stand in line. */
@@ -82,9 +82,9 @@ const begun = async (): Promise<number> => {
 }
 
 /** Answers whatever stands at the upstream, and from now on at once. */
-const answerAll = (): void => {
+const respondToAll = (): void => {
   isOpen = true
-  for (const answer of held.splice(0)) answer()
+  for (const response of held.splice(0)) response()
 }
 
 test.each([
@@ -95,40 +95,40 @@ test.each([
   ['chunk', 16, 0.5],
 ] as const)(
   '40 batches of 25 with split %s of %i slots and a share of %f stay within the bound, and no single GET waits behind them, not even of the same client',
-  patience,
+  timeout,
   async (split, maxConcurrent, clientShare) => {
     await start(split, maxConcurrent, clientShare)
-    let answered = 0
+    let responded = 0
     const batches = Array.from({ length: 40 }, async () => {
       const statuses = await sendBatch('10.0.0.1')
-      answered += 1
+      responded += 1
       return statuses
     })
-    await expect.poll(begun, patience).toBe(40)
+    await expect.poll(begun, timeout).toBe(40)
     // Three quarters of what the client may have: all that its batches may take.
-    await expect.poll(() => held.length, patience).toBe(6)
+    await expect.poll(() => held.length, timeout).toBe(6)
     expect([await statusOfGet('10.0.0.2'), await statusOfGet('10.0.0.1')]).toEqual([200, 200])
-    expect([answered, held.length]).toEqual([0, 6])
-    answerAll()
+    expect([responded, held.length]).toEqual([0, 6])
+    respondToAll()
     expect((await Promise.all(batches)).flat()).toEqual(Array(1000).fill(200))
-    expect(origin.mostInFlight).toBeLessThanOrEqual(maxConcurrent)
+    expect(origin.maxInFlight).toBeLessThanOrEqual(maxConcurrent)
   },
 )
 
-test('batches of one client do not keep the batch of another waiting', patience, async () => {
+test('batches of one client do not keep the batch of another waiting', timeout, async () => {
   await start('chunk', 4)
   const many = Array.from({ length: 20 }, () => sendBatch('10.0.0.1'))
-  await expect.poll(begun, patience).toBe(20)
-  await expect.poll(() => held.length, patience).toBe(3)
+  await expect.poll(begun, timeout).toBe(20)
+  await expect.poll(() => held.length, timeout).toBe(3)
   const one = sendBatch('10.0.0.2')
-  await expect.poll(begun, patience).toBe(21)
+  await expect.poll(begun, timeout).toBe(21)
   for (const received of [4, 5]) {
     held.shift()?.()
-    await expect.poll(() => origin.received.length, patience).toBe(received)
+    await expect.poll(() => origin.received.length, timeout).toBe(received)
   }
   // Right behind what was there before it: the lines are served in turn.
-  const senders = origin.received.slice(3).map(({ fields }) => fields['x-forwarded-for'])
+  const senders = origin.received.slice(3).map(({ headers }) => headers['x-forwarded-for'])
   expect(senders.filter((sender) => sender?.includes('10.0.0.2'))).toHaveLength(1)
-  answerAll()
+  respondToAll()
   await Promise.all([...many, one])
 })

@@ -12,7 +12,7 @@ beforeEach(async () => {
   origin = await startOrigin(async (_, wire) => {
     await answerable
     number += 1
-    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: `{"number":${number}}` })
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: `{"number":${number}}` })
   })
   gateway = await startTestGateway({
     trustedProxies: ['127.0.0.1/32'],
@@ -32,17 +32,17 @@ const send = async (
   requests: unknown = one,
   signal?: AbortSignal,
 ) => {
-  const answer = await postBatch(gateway, { requests }, { 'Idempotency-Key': key, ...headers }, signal)
-  return { status: answer.status, text: await answer.text() }
+  const response = await postBatch(gateway, { requests }, { 'Idempotency-Key': key, ...headers }, signal)
+  return { status: response.status, text: await response.text() }
 }
 
-test('the same request with the same key gets the same answer, and the upstream sees it once', async () => {
+test('the same request with the same key gets the same response, and the upstream sees it once', async () => {
   const first = await send('"k"')
   expect(await send('"k"')).toEqual(first)
   expect(first.text).toContain('"number":1')
   expect(origin.received).toHaveLength(1)
   // The key is not the upstream's business: it would mean something else there.
-  expect(origin.received[0]?.fields['idempotency-key']).toBeUndefined()
+  expect(origin.received[0]?.headers['idempotency-key']).toBeUndefined()
 })
 
 test('another request with that key is 422 and runs nothing', async () => {
@@ -125,6 +125,6 @@ test('each item of a batch has the credentials of the batch', async () => {
   }))
   await send('"items"', credentials, items)
   expect(origin.received).toHaveLength(2)
-  for (const { fields } of origin.received)
-    for (const [name, value] of Object.entries(credentials)) expect(fields[name.toLowerCase()]).toBe(value)
+  for (const { headers } of origin.received)
+    for (const [name, value] of Object.entries(credentials)) expect(headers[name.toLowerCase()]).toBe(value)
 })

@@ -104,8 +104,8 @@ describe('limits of one item', () => {
       headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify({ requests: [{ path: '/site/v2/posts/2', body: { slug: 'a' } }, item] }),
     })
-    const answer = (await response.json()) as { data?: { params: Record<string, string> } }
-    expect(answer.data?.params['requests']).toBe(told)
+    const reply = (await response.json()) as { data?: { params: Record<string, string> } }
+    expect(reply.data?.params['requests']).toBe(told)
     expect(response.status).toBe(told === undefined ? 207 : 400)
     expect(origin.received).toHaveLength(told === undefined ? 2 : 0)
     const ended = `status_class="${told === undefined ? 2 : 4}xx"`

@@ -17,7 +17,7 @@ const site = (): Script => {
   return ({ method, content }, wire) => {
     const body = content.length > 0 ? JSON.parse(content.toString()) : {}
     if (method !== 'GET') title = body.title ?? title
-    wire.respond({ status: 200, fields: json, content: `{"id":77,"title":${JSON.stringify(title)}}` })
+    wire.respond({ status: 200, headers: json, content: `{"id":77,"title":${JSON.stringify(title)}}` })
   }
 }
 
@@ -30,16 +30,16 @@ const start = async (): Promise<void> => {
   })
 }
 
-type Answer = { status: number; body: { code?: string; [name: string]: unknown } }
+type Reply = { status: number; body: { code?: string; [name: string]: unknown } }
 
 const responses = async (
   requests: readonly unknown[],
   headers?: Record<string, string>,
   more: object = {},
-): Promise<Answer[]> => {
-  const answer = await postBatch(gateway, { requests, ...more }, headers)
-  expect(answer.status).toBe(207)
-  return ((await answer.json()) as { responses: Answer[] }).responses
+): Promise<Reply[]> => {
+  const response = await postBatch(gateway, { requests, ...more }, headers)
+  expect(response.status).toBe(207)
+  return ((await response.json()) as { responses: Reply[] }).responses
 }
 
 const sent = (): string[] => origin.received.map(({ method, target }) => `${method} ${target.slice(18)}`)
@@ -69,14 +69,14 @@ test('identical reads with a credential are also one request', async () => {
 test('a read after a write in the same batch sees the write, and one before it does not', async () => {
   await start()
   await responses([get('/posts/1')])
-  const answers = await responses([get('/posts/1'), put('/posts/1', { title: 'second' }), get('/posts/1')])
-  expect(answers.map(({ body }) => body['title'])).toEqual(['first', 'second', 'second'])
+  const replies = await responses([get('/posts/1'), put('/posts/1', { title: 'second' }), get('/posts/1')])
+  expect(replies.map(({ body }) => body['title'])).toEqual(['first', 'second', 'second'])
   expect(sent()).toEqual(['GET /wp/v2/posts/1', 'PUT /wp/v2/posts/1', 'GET /wp/v2/posts/1'])
 })
 
 test('references, dependencies, services and dry runs have no effect, as in WordPress', async () => {
   await start()
-  const answers = await responses(
+  const replies = await responses(
     [
       put('/posts/1', { title: 'x' }, { id: 'a', service: 'other' }),
       put('/posts/2', { title: 'y' }, { dependsOn: ['b'] }),
@@ -84,6 +84,6 @@ test('references, dependencies, services and dry runs have no effect, as in Word
     {},
     { extensions: true, dryRun: true },
   )
-  expect(answers.map(({ status }) => status)).toEqual([200, 200])
+  expect(replies.map(({ status }) => status)).toEqual([200, 200])
   expect(sent()).toHaveLength(2)
 })

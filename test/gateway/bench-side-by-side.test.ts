@@ -5,7 +5,7 @@ import { builtGateway } from '../support/built-gateway.ts'
 import { startProcess } from '../support/processes.ts'
 import { describeWith } from '../support/requirements.ts'
 
-// Figures of a machine that runs other tests meanwhile prove little: only that the harness runs, that each answer came
+// Figures of a machine that runs other tests meanwhile prove little: only that the harness runs, that each response came
 // the way its scenario says, and that a hit costs nowhere near what it once did.
 const short = {
   BENCH_PEERS: 'trellis,node-http',

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 
-const answer = { fields: { 'Content-Type': 'application/json' }, content: '{"id":1,"slug":"stored"}' }
+const response = { headers: { 'Content-Type': 'application/json' }, content: '{"id":1,"slug":"stored"}' }
 
 let origin: Origin
 let gateway: TestGateway
 
 beforeAll(async () => {
-  origin = await startOrigin((_, wire) => wire.respond(answer))
+  origin = await startOrigin((_, wire) => wire.respond(response))
   gateway = await startTestGateway({
     services: {
       site: siteService(origin.origin, {
@@ -69,7 +69,7 @@ test('without any upstream, hits and allowed stale responses continue, and metri
   over = true
   const [hits, stale] = await reading
   expect([...hits.keys()]).toEqual(['200 stored hit'])
-  // A stale answer is a hit in the sense of RFC 9211, with `detail=error`.
+  // A stale response is a hit in the sense of RFC 9211, with `detail=error`.
   expect([...stale.keys()]).toEqual(['200 stored hit'])
   expect(hits.get('200 stored hit')).toBeGreaterThan(20)
   expect(stale.get('200 stored hit')).toBeGreaterThan(20)
@@ -86,7 +86,7 @@ test('requests without a stored response are refused at once, with Retry-After',
 })
 
 test('the service recovers when the upstream does', async () => {
-  origin = await startOrigin((_, wire) => wire.respond({ ...answer, content: '{"id":1,"slug":"new"}' }), {
+  origin = await startOrigin((_, wire) => wire.respond({ ...response, content: '{"id":1,"slug":"new"}' }), {
     port: origin.port,
   })
   await expect.poll(() => read('/posts/1')).toContain('200 new')

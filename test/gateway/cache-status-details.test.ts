@@ -8,7 +8,7 @@ import { type Origin, startOrigin } from '../support/origin.ts'
 
 // Each row of docs/why-not-cached.md, played: what has to be sent and answered so that Cache-Status carries this detail.
 
-type Fields = Readonly<Record<string, string>>
+type HeaderValues = Readonly<Record<string, string>>
 type Row = {
   readonly detail: StatusDetail
   /** A service of the gateway below. */
@@ -16,9 +16,9 @@ type Row = {
   readonly method?: string
   /** Below the mount. */
   readonly path?: string
-  readonly fields?: Fields
+  readonly headers?: HeaderValues
   readonly content?: string
-  readonly response?: { readonly status?: number; readonly fields?: Fields; readonly content?: string }
+  readonly response?: { readonly status?: number; readonly headers?: HeaderValues; readonly content?: string }
   /** The response to a second request; the detail is that of the second. */
   readonly second?: Row['response']
 }
@@ -29,12 +29,12 @@ const long = 'x'.repeat(100_000)
 const bypasses: readonly Row[] = [
   { detail: 'method', method: 'OPTIONS' },
   { detail: 'no-rule', path: '/without-a-rule' },
-  { detail: 'request-content', content: '{}', fields: { 'content-type': 'application/json' } },
-  { detail: 'request-no-store', fields: { 'cache-control': 'no-store' } },
-  { detail: 'authorization', fields: { authorization: 'Bearer a' } },
-  { detail: 'authorization', fields: { 'x-session-id': 'a' } },
-  { detail: 'cookie', fields: { cookie: 'theme=dark' } },
-  { detail: 'nonce', fields: { 'x-wp-nonce': 'a' } },
+  { detail: 'request-content', content: '{}', headers: { 'content-type': 'application/json' } },
+  { detail: 'request-no-store', headers: { 'cache-control': 'no-store' } },
+  { detail: 'authorization', headers: { authorization: 'Bearer a' } },
+  { detail: 'authorization', headers: { 'x-session-id': 'a' } },
+  { detail: 'cookie', headers: { cookie: 'theme=dark' } },
+  { detail: 'nonce', headers: { 'x-wp-nonce': 'a' } },
   { detail: 'nonce', path: '/cached/nonce?_wpnonce=a' },
   { detail: 'password', path: '/cached/a?password=b' },
   { detail: 'context-edit', path: '/cached/a?context=edit' },
@@ -47,35 +47,40 @@ const bypasses: readonly Row[] = [
 const notStored: readonly Row[] = [
   { detail: 'status', response: { status: 404 } },
   { detail: 'no-freshness', to: 'wide' },
-  { detail: 'no-store', response: { fields: { 'Cache-Control': 'no-store' } } },
-  { detail: 'private', response: { fields: { 'Cache-Control': 'private' } } },
-  { detail: 'set-cookie', response: { fields: { 'Set-Cookie': 'a=b' } } },
-  { detail: 'token', response: { fields: { 'X-WP-Nonce': 'a' } } },
-  { detail: 'authorization', to: 'wide', fields: { authorization: 'Bearer a' }, response: { fields: fresh } },
-  { detail: 'vary-any', response: { fields: { Vary: '*' } } },
-  { detail: 'vary-any', response: { fields: { Vary: 'X-Request-Id' } } },
+  { detail: 'no-store', response: { headers: { 'Cache-Control': 'no-store' } } },
+  { detail: 'private', response: { headers: { 'Cache-Control': 'private' } } },
+  { detail: 'set-cookie', response: { headers: { 'Set-Cookie': 'a=b' } } },
+  { detail: 'token', response: { headers: { 'X-WP-Nonce': 'a' } } },
+  {
+    detail: 'authorization',
+    to: 'wide',
+    headers: { authorization: 'Bearer a' },
+    response: { headers: fresh },
+  },
+  { detail: 'vary-any', response: { headers: { Vary: '*' } } },
+  { detail: 'vary-any', response: { headers: { Vary: 'X-Request-Id' } } },
   {
     detail: 'must-understand',
     to: 'wide',
-    response: { status: 299, fields: { 'Cache-Control': 'must-understand, max-age=60' } },
+    response: { status: 299, headers: { 'Cache-Control': 'must-understand, max-age=60' } },
   },
   { detail: 'too-large', response: { content: long.repeat(3) } },
   { detail: 'unreadable', to: 'site', path: '/site/v2/posts', response: { content: '<p>Error</p>' } },
-  { detail: 'part', to: 'wide', fields: { range: 'bytes=0-1' }, response: { status: 206, fields: fresh } },
+  { detail: 'part', to: 'wide', headers: { range: 'bytes=0-1' }, response: { status: 206, headers: fresh } },
   { detail: 'method', method: 'HEAD' },
 ]
 
 const noFault: readonly Row[] = [
   { detail: 'streamed', response: { content: long } },
-  { detail: 'only-if-cached', to: 'wide', fields: { 'cache-control': 'only-if-cached' } },
+  { detail: 'only-if-cached', to: 'wide', headers: { 'cache-control': 'only-if-cached' } },
   {
     detail: 'revalidating',
-    response: { fields: { 'Cache-Control': 'max-age=0, stale-while-revalidate=60', ETag: '"a"' } },
+    response: { headers: { 'Cache-Control': 'max-age=0, stale-while-revalidate=60', ETag: '"a"' } },
     second: {},
   },
   {
     detail: 'error',
-    response: { fields: { 'Cache-Control': 'max-age=0, stale-if-error=60', ETag: '"a"' } },
+    response: { headers: { 'Cache-Control': 'max-age=0, stale-if-error=60', ETag: '"a"' } },
     second: { status: 500 },
   },
 ]
@@ -125,7 +130,7 @@ const statusOf = (row: Row, path: string): Promise<string> =>
   new Promise((resolve, reject) => {
     const { to = 'safe', method = 'GET', content = '' } = row
     const length = content === '' ? {} : { 'content-length': String(content.length) }
-    const headers = { ...row.fields, ...length }
+    const headers = { ...row.headers, ...length }
     request(`${gateway.publicAddress}${mounts[to]}${path}`, { method, headers }, (response) => {
       text(response).then(() => resolve(String(response.headers['cache-status'])), reject)
     })
@@ -136,8 +141,8 @@ const statusOf = (row: Row, path: string): Promise<string> =>
 const respondsWith =
   (response: Row['response']): Origin['script'] =>
   (_request, wire) => {
-    const fields = { 'Content-Type': 'application/json', ...response?.fields }
-    wire.respond({ content: '[]', ...response, fields })
+    const headers = { 'Content-Type': 'application/json', ...response?.headers }
+    wire.respond({ content: '[]', ...response, headers })
   }
 
 test.each(rows.map((row, number) => ({ ...row, number })))(

@@ -35,8 +35,8 @@ const start = async (warm: Record<string, number>): Promise<void> => {
   origin = await startOrigin()
   origin.script = ({ target }, wire) =>
     target.includes('missing')
-      ? wire.respond({ status: 500, fields: json, content: '{}' })
-      : wire.respond({ fields: publicly, content: '[{"id":7,"type":"post"}]' })
+      ? wire.respond({ status: 500, headers: json, content: '{}' })
+      : wire.respond({ headers: publicly, content: '[{"id":7,"type":"post"}]' })
   gateway = await startTestGateway({ services: services(), cache: { warm } })
 }
 const stop = async (): Promise<void> => {
@@ -95,8 +95,8 @@ describe('warming', () => {
     await post('/cache/purge', { all: true, warm: true })
     await expect.poll(() => warmed('fetched')).toBe(1)
     const [sent] = origin.received
-    const { fields, method } = sent ?? { fields: {} as Record<string, string>, method: '' }
-    expect([method, fields['user-agent'], fields['authorization'], fields['cookie']]).toEqual([
+    const { headers, method } = sent ?? { headers: {} as Record<string, string>, method: '' }
+    expect([method, headers['user-agent'], headers['authorization'], headers['cookie']]).toEqual([
       'GET',
       'trellis-warm',
       undefined,
@@ -114,7 +114,7 @@ describe('warming', () => {
       const body = '{"urls":["/a"]}'
       await fetch(`${own.adminAddress}/cache/warm`, { method: 'POST', headers, body })
       await expect
-        .poll(() => origin.received.map(({ fields }) => fields['x-forwarded-proto']))
+        .poll(() => origin.received.map(({ headers }) => headers['x-forwarded-proto']))
         .toEqual(['https'])
     } finally {
       await own.close()
@@ -135,7 +135,7 @@ describe('warming', () => {
     forget()
     expect(await post('/cache/purge', { all: true, warm: true })).toMatchObject({ entries: 2, warming: 2 })
     await expect.poll(() => origin.received.length).toBe(2)
-    expect(origin.received.map(({ fields }) => fields['host']).sort()).toEqual([
+    expect(origin.received.map(({ headers }) => headers['host']).sort()).toEqual([
       expect.stringContaining('a.shop.example'),
       expect.stringContaining('b.shop.example'),
     ])
@@ -150,10 +150,10 @@ describe('warming', () => {
   })
 
   test('URLs are fetched on request; each that no GET is answered for is refused with the reason', async () => {
-    const answer = await post('/cache/warm', {
+    const response = await post('/cache/warm', {
       urls: ['/pages/a', '/pages/missing', `${mount}/site/v2/posts?per_page=1000`, '/nothing-here'],
     })
-    expect(answer).toEqual({
+    expect(response).toEqual({
       warming: 2,
       refused: [
         {
@@ -176,9 +176,9 @@ describe('warming', () => {
     ['an empty URL', { urls: ['/a', ''] }, 'urls[1]: expected'],
     ['too many', { urls: Array.from({ length: 1001 }, () => '/a') }, 'urls: expected a list of 1 to 1000'],
   ])('a request with %s is refused', async (_description, body, detail) => {
-    const answer = await post('/cache/warm', body)
-    expect(answer).toMatchObject({ status: 400, code: 'invalid-warm' })
-    expect(answer['detail']).toContain(detail)
+    const response = await post('/cache/warm', body)
+    expect(response).toMatchObject({ status: 400, code: 'invalid-warm' })
+    expect(response['detail']).toContain(detail)
   })
 })
 
@@ -189,7 +189,7 @@ describe('warming is bounded', () => {
     await start({ max: 2, concurrency: 1, perSecond: 1000 })
     origin.script = async (_, wire) => {
       await pause(50)
-      wire.respond({ fields: publicly, content: '{}' })
+      wire.respond({ headers: publicly, content: '{}' })
     }
     const urls = Array.from({ length: 5 }, (_, at) => `/pages/${at}`)
     expect(await post('/cache/warm', { urls })).toMatchObject({ warming: 2 })
@@ -201,11 +201,11 @@ describe('warming is bounded', () => {
     await start({ concurrency: 2, perSecond: 1000 })
     origin.script = async (_, wire) => {
       await pause(20)
-      wire.respond({ fields: publicly, content: '{}' })
+      wire.respond({ headers: publicly, content: '{}' })
     }
     await post('/cache/warm', { urls: Array.from({ length: 8 }, (_, at) => `/pages/${at}`) })
     await expect.poll(() => warmed('fetched')).toBe(8)
-    expect(origin.mostInFlight).toBe(2)
+    expect(origin.maxInFlight).toBe(2)
   })
 
   test('in the requests that begin in a second', async () => {

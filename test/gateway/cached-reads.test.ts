@@ -17,7 +17,7 @@ afterAll(async () => {
 })
 beforeEach(() => {
   origin.received.length = 0
-  origin.script = (_, wire) => wire.respond({ fields: json, content: '[{"id":1}]' })
+  origin.script = (_, wire) => wire.respond({ headers: json, content: '[{"id":1}]' })
 })
 
 describe('reads', () => {
@@ -53,7 +53,7 @@ describe('reads', () => {
     const second = await fetch(`${root()}/site/v2/blocks`, { headers: { 'If-None-Match': etag } })
     expect(second.status).toBe(304)
     expect(origin.received).toHaveLength(1)
-    expect(origin.received[0]?.fields['if-none-match']).toBeUndefined()
+    expect(origin.received[0]?.headers['if-none-match']).toBeUndefined()
   })
 
   test('HEAD is answered from the stored response to GET, without content', async () => {
@@ -69,15 +69,15 @@ describe('reads', () => {
     origin.script = async (_, wire) => {
       // Answers when all clients wait: a request that was not collapsed would be counted.
       while ((await gateway.metric('trellis_in_flight_requests')) < 200) await pause(20)
-      wire.respond({ fields: json, content: '[{"id":2}]' })
+      wire.respond({ headers: json, content: '[{"id":2}]' })
     }
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 200 }, async () => {
         const response = await fetch(`${root()}/site/v2/posts?search=stampede`)
         return [response.status, await response.text()]
       }),
     )
-    expect(new Set(answers.map(String))).toEqual(new Set(['200,[{"id":2}]']))
+    expect(new Set(responses.map(String))).toEqual(new Set(['200,[{"id":2}]']))
     expect(origin.received).toHaveLength(1)
   })
 })
@@ -94,13 +94,13 @@ describe('callers stay apart', () => {
     expect(own.headers.get('cache-status')).toBe(`trellis; fwd=bypass; detail=${reason}`)
     expect(origin.received).toHaveLength(2)
     const [name, value] = Object.entries(headers)[0] ?? []
-    expect(origin.received[1]?.fields[String(name).toLowerCase()]).toBe(value)
+    expect(origin.received[1]?.headers[String(name).toLowerCase()]).toBe(value)
     const anonymous = await fetch(target)
     expect(anonymous.headers.get('cache-status')).toContain('hit')
   })
 
   test('a response with private or Set-Cookie is not stored', async () => {
-    origin.script = (_, wire) => wire.respond({ fields: { ...json, 'Set-Cookie': 'a=1' }, content: '[]' })
+    origin.script = (_, wire) => wire.respond({ headers: { ...json, 'Set-Cookie': 'a=1' }, content: '[]' })
     await fetch(`${root()}/site/v2/posts?search=cookie`)
     await fetch(`${root()}/site/v2/posts?search=cookie`)
     expect(origin.received).toHaveLength(2)
@@ -115,7 +115,7 @@ describe('after an acknowledged write no read returns older data', () => {
     origin.script = (request, wire) => {
       if (request.method === method) title = 'new'
       wire.respond({
-        fields: json,
+        headers: json,
         content: request.target.includes('/5') ? item(title) : `[${item(title)}]`,
       })
     }
@@ -137,7 +137,7 @@ describe('after an acknowledged write no read returns older data', () => {
     origin.script = (request, wire) => {
       if (request.method === 'DELETE') return wire.reset()
       asked += 1
-      wire.respond({ fields: json, content: item('any') })
+      wire.respond({ headers: json, content: item('any') })
     }
     await fetch(`${root()}/site/v2/posts/5?_fields=id`)
     const write = await fetch(`${root()}/site/v2/posts/5`, { method: 'DELETE' })
@@ -150,13 +150,13 @@ describe('after an acknowledged write no read returns older data', () => {
     [501, 1],
     [500, 1],
     [504, 2],
-  ])('an answer of %i to a write: %i more read until it is kept again', async (status, reads) => {
+  ])('a response of %i to a write: %i more read until it is kept again', async (status, reads) => {
     const target = `${root()}/site/v2/blocks?search=${status}`
     let asked = 0
     origin.script = (request, wire) => {
-      if (request.method !== 'GET') return wire.respond({ status, fields: json, content: '{}' })
+      if (request.method !== 'GET') return wire.respond({ status, headers: json, content: '{}' })
       asked += 1
-      wire.respond({ fields: json, content: '[]' })
+      wire.respond({ headers: json, content: '[]' })
     }
     await fetch(target)
     await fetch(`${root()}/site/v2/blocks/5`, { method: 'DELETE' })
@@ -176,10 +176,10 @@ describe('after an acknowledged write no read returns older data', () => {
       if (request.method === 'GET') {
         const seen = state
         if (seen === 'old') await held
-        return wire.respond({ fields: json, content: item(seen) })
+        return wire.respond({ headers: json, content: item(seen) })
       }
       state = 'new'
-      wire.respond({ fields: json, content: item(state) })
+      wire.respond({ headers: json, content: item(state) })
     }
     const target = `${root()}/site/v2/posts/5?_fields=id,title`
     const slow = fetch(target).then((response) => response.text())

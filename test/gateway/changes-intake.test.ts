@@ -15,7 +15,7 @@ beforeAll(async () => {
   companion = await startCompanion()
   shop = await startOrigin((request, wire) =>
     wire.respond({
-      fields: {
+      headers: {
         'Content-Type': 'text/plain',
         'Cache-Control': 'max-age=600',
         'Surrogate-Key': `all-of-it key-${request.target.replaceAll(/\W/g, '')}`,
@@ -211,8 +211,8 @@ describe('the plain form', () => {
     ['everything', { all: true }, [false, false, false]],
     ['everything of a named service', { service: 'shop', all: true }, [false, false, false]],
   ])('drops what is named by %s', async (_, change, left) => {
-    const [status, answer] = await tell({ ...change, sequence: 4, incarnation: 'any' })
-    expect([status, answer]).toEqual([200, { sequence: 4, dropped: left.filter((hit) => !hit).length }])
+    const [status, response] = await tell({ ...change, sequence: 4, incarnation: 'any' })
+    expect([status, response]).toEqual([200, { sequence: 4, dropped: left.filter((hit) => !hit).length }])
     expect(await hits('/shop/a', '/shop/a/b', '/shop/c', `${site}/posts/1`)).toEqual([...left, true])
   })
 

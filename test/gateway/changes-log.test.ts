@@ -140,12 +140,12 @@ describe('everything of the service is dropped when the log shows that changes m
     const { companion, gateway } = await start()
     companion.write(2)
     await expect.poll(() => companion.polls.at(-1)?.get('trellis-changes')).toBe('1')
-    const { answerPoll } = companion
-    companion.answerPoll = () => undefined
+    const { respondToPoll } = companion
+    companion.respondToPoll = () => undefined
     expect((await companion.push(gateway.adminAddress, companion.write(2))).status).toBe(200)
     await holdsOld(companion, gateway)
     writeAgain(companion, 1, 2)
-    companion.answerPoll = answerPoll
+    companion.respondToPoll = respondToPoll
     await showsNew(gateway)
     expect(await drops(gateway, 'new-log')).toBe(1)
     await heard(gateway)
@@ -203,8 +203,8 @@ test('a response that is fetched while a PHP request writes is not stored', asyn
   const { companion, gateway } = await start()
   companion.last += 1
   companion.rows.set(companion.last, { sequence: companion.last, state: 'open' })
-  const answered = companion.polls.length + 2
-  await expect.poll(() => companion.polls.length).toBeGreaterThan(answered)
+  const responded = companion.polls.length + 2
+  await expect.poll(() => companion.polls.length).toBeGreaterThan(responded)
   for (const version of ['v1', 'v2', 'v3']) {
     expect(await read(gateway)).toBe(version)
     companion.change(1)
@@ -251,10 +251,10 @@ test('a PHP request that hangs while it writes is named in the log and on the st
   await expect.poll(notices).not.toContainEqual(hanging)
 })
 
-test('a log of several answers is read to its end', async () => {
+test('a log of several responses is read to its end', async () => {
   const { companion, gateway } = await start()
   await holdsOld(companion, gateway)
-  companion.mostRows = 3
+  companion.maxRows = 3
   for (let more = 0; more < 10; more += 1) companion.write(2)
   companion.last += 1
   companion.rows.set(companion.last, { sequence: companion.last, state: 'closed', changes: [postChange(1)] })
@@ -267,34 +267,37 @@ test('changes that were missed while polls failed are applied afterwards, withou
   const { companion, gateway } = await start()
   await read(gateway, 1)
   await read(gateway, 3)
-  companion.answerPoll = (_, wire) => wire.reset()
+  companion.respondToPoll = (_, wire) => wire.reset()
   companion.write(1)
   await becomes(gateway, 'silent')
   await expect
     .poll(() => gateway.metric('trellis_changes_poll_failures_total', 'unreachable'))
     .toBeGreaterThan(0)
   companion.change(3)
-  companion.answerPoll = undefined
+  companion.respondToPoll = undefined
   await showsNew(gateway)
   await heard(gateway)
   expect(await read(gateway, 3)).toBe('v1')
 })
 
-test.each<[string, NonNullable<Companion['answerPoll']>]>([
-  ['a page', (_, wire) => wire.respond({ fields: { 'Content-Type': 'text/html' }, content: '<html>' })],
+test.each<[string, NonNullable<Companion['respondToPoll']>]>([
+  ['a page', (_, wire) => wire.respond({ headers: { 'Content-Type': 'text/html' }, content: '<html>' })],
   ['not found', (_, wire) => wire.respond({ status: 404, content: '{}' })],
-  ['a redirect', (_, wire) => wire.respond({ status: 301, fields: { Location: '/' } })],
+  ['a redirect', (_, wire) => wire.respond({ status: 301, headers: { Location: '/' } })],
   ['rows that are none', (_, wire) => wire.respond({ content: '{"incarnation":"a","rows":{}}' })],
-])('a WordPress that answers a poll with %s has no companion, and nothing is trusted', async (_, answer) => {
-  const companion = await startCompanion()
-  opened.push(companion)
-  companion.answerPoll = answer
-  const gateway = await startGateway(companion)
-  await expect
-    .poll(() => gateway.metric('trellis_changes_poll_failures_total', 'no-companion'))
-    .toBeGreaterThan(1)
-  expect(await isIn(gateway, 'cold')).toBe(1)
-})
+])(
+  'a WordPress that answers a poll with %s has no companion, and nothing is trusted',
+  async (_, response) => {
+    const companion = await startCompanion()
+    opened.push(companion)
+    companion.respondToPoll = response
+    const gateway = await startGateway(companion)
+    await expect
+      .poll(() => gateway.metric('trellis_changes_poll_failures_total', 'no-companion'))
+      .toBeGreaterThan(1)
+    expect(await isIn(gateway, 'cold')).toBe(1)
+  },
+)
 
 const restarting = (more: object) => (): object => ({
   incarnation: 'ab',
@@ -311,10 +314,10 @@ test.each<[string, () => object]>([
   ['has another incarnation', () => restarting({ incarnation: anyIncarnation() })()],
   ['says that more follows', restarting({ more: true })],
   ['begins behind its end', restarting({ first: Number.MAX_SAFE_INTEGER })],
-])('a log that %s in each answer is read twice at most in one poll', async (_, content) => {
+])('a log that %s in each response is read twice at most in one poll', async (_, content) => {
   const companion = await startCompanion()
   opened.push(companion)
-  companion.answerPoll = ({ target }, wire) =>
+  companion.respondToPoll = ({ target }, wire) =>
     wire.respond({ content: JSON.stringify({ ...content(), nonce: nonceOf(target) }) })
   const gateway = await startGateway(companion)
   const began = Date.now()
@@ -342,7 +345,7 @@ test('/readyz lists a service whose changes are not known, and stays ready', asy
     return { status: response.status, ...((await response.json()) as { degraded: unknown }) }
   }
   await expect.poll(ready).toMatchObject({ status: 'ready', degraded: [] })
-  companion.answerPoll = (_, wire) => wire.respond({ status: 500 })
+  companion.respondToPoll = (_, wire) => wire.respond({ status: 500 })
   await becomes(gateway, 'silent')
   expect(await ready()).toMatchObject({ degraded: [{ reason: 'changes', service: 'blog' }] })
 })

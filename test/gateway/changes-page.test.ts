@@ -17,7 +17,11 @@ beforeAll(async () => {
   page = await readFile('docs/changes.md', 'utf8')
   shop = await startOrigin((request, wire) =>
     wire.respond({
-      fields: { 'Content-Type': 'text/plain', 'Cache-Control': 'max-age=600', 'Surrogate-Key': 'product-12' },
+      headers: {
+        'Content-Type': 'text/plain',
+        'Cache-Control': 'max-age=600',
+        'Surrogate-Key': 'product-12',
+      },
       content: request.target,
     }),
   )

@@ -50,8 +50,8 @@ test('after the acknowledged push of a change no read returns older data', async
   await heard(gateway)
   await read(gateway)
   expect((await read(gateway)).status).toContain('hit')
-  const answer = await companion.push(gateway.adminAddress, companion.write(1))
-  expect([answer.status, await answer.json()]).toEqual([200, { sequence: 1, dropped: 1 }])
+  const response = await companion.push(gateway.adminAddress, companion.write(1))
+  expect([response.status, await response.json()]).toEqual([200, { sequence: 1, dropped: 1 }])
   expect((await read(gateway)).title).toBe('v2')
 })
 
@@ -78,8 +78,8 @@ test('what is stored for a credential keeps the ttl of its rule', async () => {
     { cache: { rules: [{ ...rules[0], scope: 'credential', override: true }] } },
   )
   await heard(gateway)
-  const ttl = async (fields: Record<string, string>): Promise<number> => {
-    const response = await fetch(`${gateway.publicAddress}${site}/posts/1`, { headers: fields })
+  const ttl = async (headers: Record<string, string>): Promise<number> => {
+    const response = await fetch(`${gateway.publicAddress}${site}/posts/1`, { headers: headers })
     await response.arrayBuffer()
     return Number(/ttl=(-?\d+)/.exec(response.headers.get('cache-status') ?? '')?.[1])
   }
@@ -92,7 +92,7 @@ test('while polls fail the ttl of the rule holds', async () => {
   await heard(gateway)
   await read(gateway)
   await pause(1_300)
-  companion.answerPoll = (_, wire) => wire.respond({ status: 500 })
+  companion.respondToPoll = (_, wire) => wire.respond({ status: 500 })
   await expect.poll(() => state(gateway)).toBe('silent')
   companion.change(1)
   expect((await read(gateway)).title).toBe('v2')
@@ -128,7 +128,7 @@ test('when the upstream fails, staleIfError counts from the last successful poll
 
 test('a response whose lifetime the upstream states is not used for longer', async () => {
   const { companion, gateway } = await start()
-  companion.fields = { 'Cache-Control': 'max-age=5' }
+  companion.headers = { 'Cache-Control': 'max-age=5' }
   await heard(gateway)
   await read(gateway)
   expect((await read(gateway)).status).toMatch(/hit; ttl=[345]$/)
@@ -136,7 +136,7 @@ test('a response whose lifetime the upstream states is not used for longer', asy
 
 test('a change in another blog of a network drops only responses that show this blog', async () => {
   const { companion, gateway } = await start({ poll: '500ms' })
-  companion.fields = { 'Trellis-Tags': 'v1;n=1;complete;blogs=2;p=1' }
+  companion.headers = { 'Trellis-Tags': 'v1;n=1;complete;blogs=2;p=1' }
   await heard(gateway)
   await read(gateway)
   const row = (site: number) => {
@@ -157,7 +157,7 @@ test('a change in another blog of a network drops only responses that show this 
 
 test('a response that changes by the clock is used for as long as Trellis-Max-Age says', async () => {
   const { companion, gateway } = await start()
-  companion.fields = { 'Trellis-Max-Age': '30' }
+  companion.headers = { 'Trellis-Max-Age': '30' }
   await heard(gateway)
   await read(gateway)
   expect((await read(gateway)).status).toMatch(/hit; ttl=(?:29|30)$/)

@@ -17,16 +17,16 @@ const token = 'token-of-the-admin-side'
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'trellis-cli-admin-'))
   origin = await startOrigin()
-  const fields = { 'Content-Type': 'text/plain', 'Cache-Control': 'max-age=60', 'Surrogate-Key': 'books' }
+  const headers = { 'Content-Type': 'text/plain', 'Cache-Control': 'max-age=60', 'Surrogate-Key': 'books' }
   origin.script = ({ target }, wire) => {
     if (target.startsWith('/gone'))
-      wire.respond({ status: 404, fields: { 'Content-Type': 'text/plain' }, content: '' })
+      wire.respond({ status: 404, headers: { 'Content-Type': 'text/plain' }, content: '' })
     else if (target === '/private')
       wire.respond({
-        fields: { 'Content-Type': 'text/plain', 'Cache-Control': 'private' },
+        headers: { 'Content-Type': 'text/plain', 'Cache-Control': 'private' },
         content: 'content',
       })
-    else wire.respond({ fields, content: 'content' })
+    else wire.respond({ headers, content: 'content' })
   }
   gateway = await startTestGateway({
     admin: { port: 0, token },

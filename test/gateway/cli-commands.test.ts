@@ -5,9 +5,9 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { CliPorts } from '../../src/cli/cli-ports.ts'
 import { runCli } from '../../src/cli/run-cli.ts'
 import type { ExplainedRequest } from '../../src/gateway/explain.ts'
-import type { RouteReport } from '../../src/gateway/upstream-findings.ts'
-import { documentNotes } from '../../src/openapi/notes.ts'
-import type { Difference } from '../../src/service/announced.ts'
+import type { RouteReport } from '../../src/gateway/upstream-issues.ts'
+import { documentHints } from '../../src/openapi/hints.ts'
+import type { Difference } from '../../src/service/connection.ts'
 
 let folder = ''
 let faulty = ''
@@ -89,9 +89,9 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
       refused: [],
     }),
     siteFacts: async () => ({ root: undefined, fault: undefined, hasCompanion: false }),
-    upstreamFindings: async () => [],
-    upstreamNotes: async () => [],
-    documentNotes: async () => [],
+    upstreamIssues: async () => [],
+    upstreamHints: async () => [],
+    documentHints: async () => [],
     driftReport: async () => [],
     examine: async () => [],
     explain: async (_config, request, learn) => {
@@ -190,7 +190,7 @@ describe('check', () => {
     }
     const checked = async (cors: unknown) => {
       await writeFile(file, JSON.stringify({ cors, services }))
-      return (await run(['check', '-c', file], { documentNotes })).stdout.split('\n').slice(0, -2)
+      return (await run(['check', '-c', file], { documentHints })).stdout.split('\n').slice(0, -2)
     }
     const origins = ['https://app.test']
     const lacks = `${file}: warning: cors.headers: lacks`
@@ -233,13 +233,16 @@ describe('check', () => {
 
   test('prints what of OpenAPI documents is not checked, with --json all of it', async () => {
     const argv = ['check', '-c', 'config/openapi.example.yaml']
-    const notes = Array.from({ length: 60 }, (_, index) => ({ service: 'pets', text: `note ${index}` }))
-    const ports = { documentNotes: async () => notes, env: { TRELLIS_ADMIN_TOKEN: 'secret' } }
+    const invalidations = Array.from({ length: 60 }, (_, index) => ({
+      service: 'pets',
+      text: `note ${index}`,
+    }))
+    const ports = { documentHints: async () => invalidations, env: { TRELLIS_ADMIN_TOKEN: 'secret' } }
     const { stdout } = await run(argv, ports)
     expect(stdout).toContain('config/openapi.example.yaml: document of pets: note 49\n')
     expect(stdout).toContain('config/openapi.example.yaml: 10 more notes on documents\n')
     const { end, stdout: json } = await run([...argv, '--json'], ports)
-    expect([end, JSON.parse(json)]).toMatchObject([0, { valid: true, notes }])
+    expect([end, JSON.parse(json)]).toMatchObject([0, { valid: true, notes: invalidations }])
   })
 
   test('reads the file named by -c, or else by TRELLIS_CONFIG', async () => {
@@ -381,10 +384,10 @@ describe('explain', () => {
     ['a fragment', '/plants#top', '/plants'],
   ])('explains %s in its original spelling', async (_description, url, target) => {
     const { end, asked } = await run(['explain', 'GET', url, '-H', 'Accept: a/b', '-H', 'X-Two:  c '])
-    expect(asked).toEqual([{ method: 'GET', target, fields: { accept: 'a/b', 'x-two': 'c' } }])
+    expect(asked).toEqual([{ method: 'GET', target, headers: { accept: 'a/b', 'x-two': 'c' } }])
     const lines = ['Cookie: a=1', 'cookie: b=2', 'Accept: a/b', 'Accept: c/d'].flatMap((line) => ['-H', line])
     const again = await run(['explain', 'GET', url, ...lines])
-    expect(again.asked[0]?.fields).toEqual({ cookie: 'a=1; b=2', accept: 'a/b, c/d' })
+    expect(again.asked[0]?.headers).toEqual({ cookie: 'a=1; b=2', accept: 'a/b, c/d' })
     expect(end).toBe(0)
   })
 
@@ -395,24 +398,24 @@ describe('explain', () => {
 })
 
 describe('--upstreams', () => {
-  const finding = {
+  const issue = {
     service: 'site',
     kind: 'redirect-loop' as const,
     text: 'It redirects \u001b to itself: set host.',
   }
 
   test('check prints one line for each mismatch, without control characters, and ends with 1', async () => {
-    const { end, stdout } = await run(['check', '--upstreams'], { upstreamFindings: async () => [finding] })
+    const { end, stdout } = await run(['check', '--upstreams'], { upstreamIssues: async () => [issue] })
     expect(stdout).toContain('upstream of site: It redirects ? to itself: set host.\n')
     expect(end).toBe(1)
     expect((await run(['check', '--upstreams'])).stdout).toContain('the upstreams fit\n')
   })
 
   test('check sends no request to upstreams without the option', async () => {
-    const upstreamFindings = async (): Promise<never> => {
+    const upstreamIssues = async (): Promise<never> => {
       throw new Error('asked')
     }
-    expect(await run(['check'], { upstreamFindings })).toMatchObject({ end: 0 })
+    expect(await run(['check'], { upstreamIssues })).toMatchObject({ end: 0 })
   })
 
   test('routes adds learned routes, marked as such', async () => {

@@ -10,7 +10,7 @@ import { writeFileSet } from '../../src/cli/commands/init-files.ts'
 import type { Config } from '../../src/config/config.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { configWarnings } from '../../src/config/warnings.ts'
-import { allUpstreamFindings, siteFacts, upstreamFreshness } from '../../src/gateway/upstream-findings.ts'
+import { allUpstreamIssues, siteFacts, upstreamFreshness } from '../../src/gateway/upstream-issues.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 
@@ -27,7 +27,7 @@ const init = async (
   operands: readonly string[],
   force = false,
   siteFacts: CliPorts['siteFacts'] = async () => unreachable,
-  upstreamFindings: CliPorts['upstreamFindings'] = async () => [],
+  upstreamIssues: CliPorts['upstreamIssues'] = async () => [],
   env: CliPorts['env'] = {},
   upstreamFreshness: CliPorts['upstreamFreshness'] = async () => 'unknown',
 ) => {
@@ -37,7 +37,7 @@ const init = async (
     initFile,
     packageFolder: new URL('../../', import.meta.url),
     env,
-    upstreamFindings,
+    upstreamIssues,
     upstreamFreshness,
     stdout: { write: (text: string) => (stdout += text) },
     stderr: { write: (text: string) => (stderr += text) },
@@ -124,15 +124,15 @@ describe('trellis init wordpress asks the site where its REST API is', () => {
       namespaces: ['wp/v2'],
       routes: { '/': { namespace: '', methods: ['GET'], endpoints: [], _links: { self: [{ href: root }] } } },
     })
-  const fields = { 'Content-Type': 'application/json' }
+  const headers = { 'Content-Type': 'application/json' }
   let site: Origin
-  const answers =
+  const responses =
     (root: string, hasCompanion = false): Script =>
     (request, wire) => {
       if (hasCompanion && request.target.includes('trellis-changes')) return wire.respond({ status: 401 })
       const isIndex = [`${root}/`, '/?rest_route=/'].includes(request.target)
       return isIndex
-        ? wire.respond({ fields, content: index(`${site.origin}${root}/`) })
+        ? wire.respond({ headers, content: index(`${site.origin}${root}/`) })
         : wire.respond({ status: 404, content: 'nothing' })
     }
   beforeEach(async () => {
@@ -148,7 +148,7 @@ describe('trellis init wordpress asks the site where its REST API is', () => {
     ['/blog/index.php/wp-json', '/blog/wp-json'],
     ['', '/api'],
   ])('given %j it finds %s', async (path, root) => {
-    site.script = answers(root)
+    site.script = responses(root)
     const { end, stdout } = await init(['wordpress', site.origin + path], false, siteFacts)
     expect([end, stdout]).toEqual(['ok', expect.stringContaining(`announces its REST API at ${root}.`)])
     expect(stdout).toContain('The companion is not installed')
@@ -159,15 +159,15 @@ describe('trellis init wordpress asks the site where its REST API is', () => {
     const path = root.replace('wp-json', 'graphql')
     site.script = (request, wire, count) =>
       request.target.startsWith(`${path}?`)
-        ? wire.respond({ fields, content: '{"data":{"__typename":"RootQuery"}}' })
-        : answers(root)(request, wire, count)
+        ? wire.respond({ headers, content: '{"data":{"__typename":"RootQuery"}}' })
+        : responses(root)(request, wire, count)
     const { stdout } = await init(['wordpress', site.origin + root], false, siteFacts)
     expect(stdout).toContain(`WPGraphQL answers at ${path}.`)
     expect(wayOf(await written())[1]).toBe(`graphql ${path} ${site.origin} ${path} target`)
   })
 
   test('and whether the companion is installed', async () => {
-    site.script = answers('/wp-json', true)
+    site.script = responses('/wp-json', true)
     const { stdout } = await init(['wordpress', site.origin], false, siteFacts)
     expect(stdout).toContain('The companion is installed: set changes.token')
   })
@@ -183,7 +183,7 @@ describe('trellis init wordpress asks the site where its REST API is', () => {
             const isIndex = request.target === '/?rest_route=/'
             wire.respond(
               isIndex
-                ? { fields, content: index(`${site.origin}/index.php?rest_route=/`) }
+                ? { headers, content: index(`${site.origin}/index.php?rest_route=/`) }
                 : { status: 404, content: 'nothing' },
             )
           }
@@ -200,7 +200,7 @@ describe('trellis init wordpress asks the site where its REST API is', () => {
 })
 
 describe('trellis init says what it found', () => {
-  const asked: CliPorts['upstreamFindings'] = (config) => allUpstreamFindings(config)
+  const asked: CliPorts['upstreamIssues'] = (config) => allUpstreamIssues(config)
   const found = async (operands: readonly string[]) =>
     (await init(operands, false, siteFacts, asked)).stdout.split('\n')
 
@@ -280,9 +280,9 @@ describe('trellis init writes nothing', () => {
 })
 
 describe('trellis init open asks the upstream for how long its responses are fresh', () => {
-  /** The file that is written for an upstream whose front page has these fields, and a gateway with it. */
-  const started = async (fields: Readonly<Record<string, string>>) => {
-    const origin = await startOrigin((_request, wire) => wire.respond({ fields, content: '<p>front</p>' }))
+  /** The file that is written for an upstream whose front page has these headers, and a gateway with it. */
+  const started = async (headers: Readonly<Record<string, string>>) => {
+    const origin = await startOrigin((_request, wire) => wire.respond({ headers, content: '<p>front</p>' }))
     onTestFinished(() => origin.close())
     const { stdout } = await init(['open', origin.origin], false, undefined, undefined, {}, upstreamFreshness)
     const config = parse(await readFile(initFile, 'utf8'))
@@ -296,8 +296,8 @@ describe('trellis init open asks the upstream for how long its responses are fre
   test.each([
     ['does not say', {}],
     ['says', { 'Cache-Control': 'max-age=60' }],
-  ])('where it %s, the steps that are suggested lead to a hit', async (_description, fields) => {
-    const { stdout, statusOf } = await started(fields)
+  ])('where it %s, the steps that are suggested lead to a hit', async (_description, headers) => {
+    const { stdout, statusOf } = await started(headers)
     expect(stdout).toContain('Cache-Status of the second says hit')
     await statusOf()
     expect(await statusOf()).toMatch(/^trellis; hit/)
@@ -311,8 +311,8 @@ describe('trellis init open asks the upstream for how long its responses are fre
   test.each([
     ['sets a cookie', { 'Set-Cookie': 'a=b' }],
     ['forbids it', { 'Cache-Control': 'no-store' }],
-  ])('where its front page %s, no rule is written', async (_description, fields) => {
-    const { stdout, statusOf } = await started(fields)
+  ])('where its front page %s, no rule is written', async (_description, headers) => {
+    const { stdout, statusOf } = await started(headers)
     expect(stdout).toContain('it is not stored; other paths may be')
     await statusOf()
     expect(await statusOf()).toMatch(/fwd=uri-miss/)

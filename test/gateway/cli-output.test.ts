@@ -23,9 +23,9 @@ const calm = { overload: { eventLoopDelay: '0s' }, services: { plants: { contrac
 
 const untilAlive = async (url: string): Promise<void> => {
   for (let tries = 0; tries < 600; tries += 1) {
-    const answer = await fetch(url).catch(() => undefined)
-    await answer?.arrayBuffer()
-    if (answer?.ok === true) return
+    const response = await fetch(url).catch(() => undefined)
+    await response?.arrayBuffer()
+    if (response?.ok === true) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   throw new Error(`${url} does not answer`)

@@ -207,8 +207,8 @@ test('a port in use is reported, and the process ends with 3 although servers ar
 
 test('a started gateway answers, and ends with 0 on SIGTERM', async () => {
   const gateway = await startGatewayProcess({})
-  const answer = await fetch(`${gateway.origin}/index.php/site-json/site/v2/posts?per_page=1`)
-  expect(answer.status).toBe(200)
+  const response = await fetch(`${gateway.origin}/index.php/site-json/site/v2/posts?per_page=1`)
+  expect(response.status).toBe(200)
   const metrics = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
   expect(metrics).toContain('trellis_requests_total{service="site",route="/site/v2/posts",method="GET"')
   expect(await gateway.stop()).toBe(0)

@@ -9,7 +9,7 @@ let gateway: TestGateway
 
 type Got = {
   readonly status: number
-  readonly fields: Readonly<Record<string, string | undefined>>
+  readonly headers: Readonly<Record<string, string | undefined>>
   readonly bytes: Buffer
   /** The sizes in which the content came, with pauses between them. */
   readonly chunks: readonly Buffer[]
@@ -39,7 +39,7 @@ const ask = (path: string, headers: Record<string, string> = {}, asked: Asked = 
         response.on('end', () =>
           resolve({
             status: response.statusCode ?? 0,
-            fields: response.headers as Got['fields'],
+            headers: response.headers as Got['headers'],
             bytes: Buffer.concat(chunks),
             chunks,
           }),
@@ -97,7 +97,7 @@ afterAll(async () => {
 })
 beforeEach(() => {
   origin.received.length = 0
-  origin.script = (_, wire) => wire.respond({ fields: html, content: page })
+  origin.script = (_, wire) => wire.respond({ headers: html, content: page })
 })
 
 describe('responses that are not stored', () => {
@@ -115,14 +115,14 @@ describe('responses that are not stored', () => {
     ['a thousand known ones', `${'gzip,'.repeat(31)}${'br,'.repeat(1000)}`, 'gzip, br'],
   ])('Accept-Encoding is forwarded in one form: %s', async (_, accepted, expected) => {
     await ask(fresh('/passed'), accepted === undefined ? {} : { 'Accept-Encoding': accepted })
-    expect(origin.received[0]?.fields['accept-encoding']).toBe(expected)
+    expect(origin.received[0]?.headers['accept-encoding']).toBe(expected)
   })
 
   test('a response that the upstream has compressed passes byte for byte, with its entity tag and length', async () => {
-    origin.script = (_, wire) => wire.respond({ fields: { ...coded, ETag: '"1-gzip"' }, content: zipped })
+    origin.script = (_, wire) => wire.respond({ headers: { ...coded, ETag: '"1-gzip"' }, content: zipped })
     const got = await ask(fresh('/passed'), gzip)
     expect(got.bytes).toEqual(zipped)
-    expect(got.fields).toMatchObject({
+    expect(got.headers).toMatchObject({
       'content-encoding': 'gzip',
       'content-length': String(zipped.length),
       etag: '"1-gzip"',
@@ -135,15 +135,15 @@ describe('responses that are not stored', () => {
     ['br', brotliDecompressSync],
   ] as const)('what it has not coded is sent in %s', async (coding, decoded) => {
     origin.script = (_, wire) =>
-      wire.respond({ fields: { ...html, ETag: '"1"', 'Accept-Ranges': 'bytes' }, content: page })
+      wire.respond({ headers: { ...html, ETag: '"1"', 'Accept-Ranges': 'bytes' }, content: page })
     const got = await ask(fresh('/passed'), { 'Accept-Encoding': coding })
     expect(decoded(got.bytes).toString()).toBe(page)
-    expect(got.fields).toMatchObject({
+    expect(got.headers).toMatchObject({
       'content-encoding': coding,
       etag: `"1~${coding}"`,
       vary: 'Accept-Encoding',
     })
-    expect(got.fields['accept-ranges']).toBeUndefined()
+    expect(got.headers['accept-ranges']).toBeUndefined()
   })
 
   test.each([
@@ -151,10 +151,10 @@ describe('responses that are not stored', () => {
     ['Accept-Language, accept-encoding', 'Accept-Language, accept-encoding'],
     ['*', '*'],
   ])('Vary of the upstream, %s, lists Accept-Encoding to the client once', async (vary, expected) => {
-    origin.script = (_, wire) => wire.respond({ fields: { ...html, Vary: vary }, content: page })
+    origin.script = (_, wire) => wire.respond({ headers: { ...html, Vary: vary }, content: page })
     for (const mount of ['/passed', '/ruled']) {
       const got = await ask(fresh(mount), gzip)
-      expect([got.fields['content-encoding'], got.fields['vary']]).toEqual(['gzip', expected])
+      expect([got.headers['content-encoding'], got.headers['vary']]).toEqual(['gzip', expected])
     }
   })
 
@@ -167,7 +167,7 @@ describe('responses that are not stored', () => {
     }
     const got = await ask(fresh('/passed'), gzip)
     expect(gunzipSync(got.bytes).toString()).toBe(part.repeat(5))
-    expect(got.fields['content-length']).toBeUndefined()
+    expect(got.headers['content-length']).toBeUndefined()
   })
 
   test('a page that is still being made is sent as far as it has come', async () => {
@@ -208,15 +208,15 @@ describe('responses that are not stored', () => {
     ['no-transform', { ...html, 'Cache-Control': 'private, no-transform' }, page],
     ['with a digest of its bytes', { ...html, 'Content-Digest': 'sha-256=:AAAA:' }, page],
     ['in a coding that no one knows', { ...html, 'Content-Encoding': 'x-own' }, page],
-  ])('a response is left as it is: %s', async (_, fields, content) => {
-    origin.script = (_received, wire) => wire.respond({ fields, content })
+  ])('a response is left as it is: %s', async (_, headers, content) => {
+    origin.script = (_received, wire) => wire.respond({ headers, content })
     const got = await ask(fresh('/passed'), { 'Accept-Encoding': 'gzip, br' })
-    expect([got.bytes.toString(), got.fields['content-encoding'], got.fields['vary']]).toEqual([
+    expect([got.bytes.toString(), got.headers['content-encoding'], got.headers['vary']]).toEqual([
       content,
-      fields['Content-Encoding'],
+      headers['Content-Encoding'],
       undefined,
     ])
-    expect(got.fields['content-length']).toBe(String(content.length))
+    expect(got.headers['content-length']).toBe(String(content.length))
   })
 
   test.each<[string, Record<string, string>]>([
@@ -227,7 +227,7 @@ describe('responses that are not stored', () => {
     ['nothing', {}],
   ])('a client gets the uncoded form when it asks for %s', async (_, headers) => {
     const got = await ask(fresh('/passed'), headers)
-    expect([got.bytes.toString(), got.fields['content-encoding']]).toEqual([page, undefined])
+    expect([got.bytes.toString(), got.headers['content-encoding']]).toEqual([page, undefined])
   })
 
   test.each<[string, Record<string, string>, number, string | undefined, string | undefined]>([
@@ -239,8 +239,8 @@ describe('responses that are not stored', () => {
     origin.script = (_received, wire) =>
       wire.write(`HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: ${length}\r\n\r\n`)
     for (const mount of ['/passed', '/ruled']) {
-      const { fields } = await ask(fresh(mount), headers, { method: 'HEAD' })
-      expect([fields['content-length'], fields['content-encoding'], fields['vary']]).toEqual([
+      const { headers: headerLines } = await ask(fresh(mount), headers, { method: 'HEAD' })
+      expect([headerLines['content-length'], headerLines['content-encoding'], headerLines['vary']]).toEqual([
         expected,
         undefined,
         vary,
@@ -250,18 +250,18 @@ describe('responses that are not stored', () => {
 
   test('HEAD without a length has the Vary of GET', async () => {
     origin.script = (_received, wire) => wire.write('HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n')
-    const { fields } = await ask(fresh('/passed'), gzip, { method: 'HEAD' })
-    expect([fields['content-length'], fields['vary']]).toEqual([undefined, 'Accept-Encoding'])
+    const { headers } = await ask(fresh('/passed'), gzip, { method: 'HEAD' })
+    expect([headers['content-length'], headers['vary']]).toEqual([undefined, 'Accept-Encoding'])
   })
 
   test('compress: false leaves everything as it is', async () => {
     const got = await ask(fresh('/untouched'), gzip)
-    expect([got.bytes.toString(), got.fields['content-encoding'], got.fields['vary']]).toEqual([
+    expect([got.bytes.toString(), got.headers['content-encoding'], got.headers['vary']]).toEqual([
       page,
       undefined,
       undefined,
     ])
-    expect(origin.received[0]?.fields['accept-encoding']).toBe('gzip')
+    expect(origin.received[0]?.headers['accept-encoding']).toBe('gzip')
   })
 
   test('the response to a POST is sent in the coding', async () => {
@@ -273,7 +273,7 @@ describe('responses that are not stored', () => {
     '%s with the tag of a coded form reaches the upstream with its own tag too',
     async (name) => {
       await ask(fresh('/passed'), { ...gzip, [name]: '"1~gzip", "2~identity~br"' })
-      expect(origin.received[0]?.fields[name.toLowerCase()]).toBe(
+      expect(origin.received[0]?.headers[name.toLowerCase()]).toBe(
         '"1~gzip", "2~identity~br", "1", "2~identity", "2"',
       )
     },
@@ -284,9 +284,9 @@ describe('responses that are not stored', () => {
     ['the uncoded one, which it has', '"1"', '"1"', undefined],
     ['a weak tag', 'W/"1"', '"1"', undefined],
   ])('a 304 has the tag of %s', async (_, asked, expected, vary) => {
-    origin.script = (_received, wire) => wire.respond({ status: 304, fields: { ETag: '"1"' } })
+    origin.script = (_received, wire) => wire.respond({ status: 304, headers: { ETag: '"1"' } })
     const got = await ask(fresh('/passed'), { ...gzip, 'If-None-Match': asked })
-    expect([got.status, got.fields['etag'], got.fields['vary']]).toEqual([304, expected, vary])
+    expect([got.status, got.headers['etag'], got.headers['vary']]).toEqual([304, expected, vary])
   })
 
   test('beyond the bound on concurrent work responses are sent uncompressed', async () => {
@@ -297,14 +297,14 @@ describe('responses that are not stored', () => {
       wire.write('0\r\n\r\n')
     }
     const all = await Promise.all(Array.from({ length: 60 }, (_, i) => ask(`/passed/many-${i}`, gzip)))
-    const plain = all.filter(({ fields }) => fields['content-encoding'] === undefined)
+    const plain = all.filter(({ headers }) => headers['content-encoding'] === undefined)
     expect(plain).toHaveLength(28)
-    for (const { bytes, fields } of all) {
-      expect(fields['vary']).toBe('Accept-Encoding')
-      expect((fields['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString()).toBe(page)
+    for (const { bytes, headers } of all) {
+      expect(headers['vary']).toBe('Accept-Encoding')
+      expect((headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString()).toBe(page)
     }
-    origin.script = (_, wire) => wire.respond({ fields: html, content: page })
-    expect((await ask(fresh('/passed'), gzip)).fields['content-encoding']).toBe('gzip')
+    origin.script = (_, wire) => wire.respond({ headers: html, content: page })
+    expect((await ask(fresh('/passed'), gzip)).headers['content-encoding']).toBe('gzip')
   })
 })
 
@@ -322,41 +322,41 @@ test('clients that hold as many compressed responses as they can leave some for 
     for (let i = 0; i < 64; i += 1) held.push(ask(`/passed/held-${from}-${i}`, gzip, { from }))
     await origin.until(() => origin.received.length === held.length)
   }
-  origin.script = (_, wire) => wire.respond({ fields: html, content: page })
+  origin.script = (_, wire) => wire.respond({ headers: html, content: page })
   const others = ['127.0.0.6', '127.0.0.7', '127.0.0.8']
   const got = await Promise.all(others.map((from) => ask(`/passed/other-${from}`, gzip, { from })))
   isOver = true
   await Promise.all(held)
-  expect(got.map(({ fields }) => fields['content-encoding'])).toEqual(['gzip', 'gzip', 'gzip'])
+  expect(got.map(({ headers }) => headers['content-encoding'])).toEqual(['gzip', 'gzip', 'gzip'])
 })
 
 test('two thousand requests at once get whole responses, compressed or not', async () => {
   const long = page.repeat(10)
-  origin.script = (_, wire) => wire.respond({ fields: html, content: long })
+  origin.script = (_, wire) => wire.respond({ headers: html, content: long })
   const all = await Promise.all(
     Array.from({ length: 2000 }, (_, i) => ask(`${i % 2 === 0 ? '/passed' : '/ruled'}/flood-${i}`, gzip)),
   )
   const wrong = all.filter(
-    ({ bytes, fields }) =>
-      (fields['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString() !== long,
+    ({ bytes, headers }) =>
+      (headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString() !== long,
   )
   expect(wrong.map(({ status }) => status)).toEqual([])
-  expect(all.some(({ fields }) => fields['content-encoding'] === 'gzip')).toBe(true)
+  expect(all.some(({ headers }) => headers['content-encoding'] === 'gzip')).toBe(true)
   // No slot was lost.
   const later = await Promise.all(Array.from({ length: 32 }, (_, i) => ask(`/passed/later-${i}`, gzip)))
-  expect(later.every(({ fields }) => fields['content-encoding'] === 'gzip')).toBe(true)
+  expect(later.every(({ headers }) => headers['content-encoding'] === 'gzip')).toBe(true)
 }, 60_000)
 
 describe('stored responses that the upstream has coded', () => {
   test.each(['/stored', '/ruled'])('one response under %s serves clients of every coding', async (mount) => {
     origin.script = (_, wire) =>
-      wire.respond({ fields: { ...coded, ...lasting, ETag: '"1-gzip"' }, content: zipped })
+      wire.respond({ headers: { ...coded, ...lasting, ETag: '"1-gzip"' }, content: zipped })
     const path = fresh(mount)
     const miss = await ask(path, { 'Accept-Encoding': 'gzip, deflate, br;q=0.5' })
-    expect(origin.received[0]?.fields['accept-encoding']).toBe('gzip, br')
-    expect([miss.bytes, miss.fields['content-encoding']]).toEqual([zipped, 'gzip'])
+    expect(origin.received[0]?.headers['accept-encoding']).toBe('gzip, br')
+    expect([miss.bytes, miss.headers['content-encoding']]).toEqual([zipped, 'gzip'])
     const plain = await ask(path)
-    expect([plain.bytes.toString(), plain.fields['content-encoding'], plain.fields['etag']]).toEqual([
+    expect([plain.bytes.toString(), plain.headers['content-encoding'], plain.headers['etag']]).toEqual([
       page,
       undefined,
       '"1-gzip~identity"',
@@ -364,7 +364,7 @@ describe('stored responses that the upstream has coded', () => {
     const refusing = await ask(path, { 'Accept-Encoding': 'gzip;q=0, *;q=1' })
     expect(brotliDecompressSync(refusing.bytes).toString()).toBe(page)
     const same = await ask(path, gzip)
-    expect([same.bytes, same.fields['etag']]).toEqual([zipped, '"1-gzip~identity~gzip"'])
+    expect([same.bytes, same.headers['etag']]).toEqual([zipped, '"1-gzip~identity~gzip"'])
     const again = await ask(path, { ...gzip, 'If-None-Match': '"1-gzip~identity~gzip"' })
     expect(again.status).toBe(304)
     const range = await ask(path, { ...gzip, Range: 'bytes=0-8' })
@@ -374,10 +374,10 @@ describe('stored responses that the upstream has coded', () => {
 
   test('for a client without codings the upstream is asked for none; later clients get theirs', async () => {
     const path = fresh('/stored')
-    origin.script = (_, wire) => wire.respond({ fields: { ...html, ...lasting }, content: page })
+    origin.script = (_, wire) => wire.respond({ headers: { ...html, ...lasting }, content: page })
     await ask(path)
-    expect(origin.received[0]?.fields['accept-encoding']).toBe('identity')
-    expect((await ask(path, gzip)).fields['content-encoding']).toBe('gzip')
+    expect(origin.received[0]?.headers['accept-encoding']).toBe('identity')
+    expect((await ask(path, gzip)).headers['content-encoding']).toBe('gzip')
     expect(origin.received).toHaveLength(1)
   })
 
@@ -385,9 +385,9 @@ describe('stored responses that the upstream has coded', () => {
     const path = fresh('/stored')
     origin.script = (received, wire) =>
       wire.respond(
-        received.fields['accept-encoding'] === 'gzip'
-          ? { fields: { ...coded, ...lasting }, content: zipped }
-          : { fields: { ...html, ...lasting, Vary: 'Accept-Encoding' }, content: page },
+        received.headers['accept-encoding'] === 'gzip'
+          ? { headers: { ...coded, ...lasting }, content: zipped }
+          : { headers: { ...html, ...lasting, Vary: 'Accept-Encoding' }, content: page },
       )
     for (const value of ['gzip', 'br', 'deflate', 'x, y', '*', 'gzip;q=0.3', 'identity;q=0.1']) {
       await ask(path, { 'Accept-Encoding': value })
@@ -397,31 +397,31 @@ describe('stored responses that the upstream has coded', () => {
 
   test('it is validated with the tag of the upstream, and keeps its forms', async () => {
     origin.script = (received, wire) =>
-      received.fields['if-none-match'] === '"1-gzip"'
-        ? wire.respond({ status: 304, fields: { ETag: '"1-gzip"', 'Cache-Control': 'max-age=60' } })
+      received.headers['if-none-match'] === '"1-gzip"'
+        ? wire.respond({ status: 304, headers: { ETag: '"1-gzip"', 'Cache-Control': 'max-age=60' } })
         : wire.respond({
-            fields: { ...coded, ETag: '"1-gzip"', 'Cache-Control': 'no-cache' },
+            headers: { ...coded, ETag: '"1-gzip"', 'Cache-Control': 'no-cache' },
             content: zipped,
           })
     const path = fresh('/stored')
     await ask(path, gzip)
     const validated = await ask(path, gzip)
-    expect(validated.fields['cache-status']).toContain('fwd-status=304')
-    expect([validated.bytes, validated.fields['etag']]).toEqual([zipped, '"1-gzip~identity~gzip"'])
-    expect((await ask(path)).fields['etag']).toBe('"1-gzip~identity"')
+    expect(validated.headers['cache-status']).toContain('fwd-status=304')
+    expect([validated.bytes, validated.headers['etag']]).toEqual([zipped, '"1-gzip~identity~gzip"'])
+    expect((await ask(path)).headers['etag']).toBe('"1-gzip~identity"')
   })
 
   test('a response that turns out not to be storable passes unchanged', async () => {
     origin.script = (_, wire) =>
-      wire.respond({ fields: { ...coded, 'Cache-Control': 'private' }, content: zipped })
+      wire.respond({ headers: { ...coded, 'Cache-Control': 'private' }, content: zipped })
     const got = await ask(fresh('/stored'), gzip)
-    expect([got.bytes, got.fields['content-encoding']]).toEqual([zipped, 'gzip'])
+    expect([got.bytes, got.headers['content-encoding']]).toEqual([zipped, 'gzip'])
   })
 
   test('small contents that the upstream has coded stay coded', async () => {
     const small = gzipSync('{"a":1}'.repeat(30))
     const path = fresh('/stored')
-    origin.script = (_, wire) => wire.respond({ fields: { ...coded, ...lasting }, content: small })
+    origin.script = (_, wire) => wire.respond({ headers: { ...coded, ...lasting }, content: small })
     await ask(path, gzip)
     expect((await ask(path, gzip)).bytes).toEqual(small)
   })
@@ -436,14 +436,14 @@ describe('stored responses that the upstream has coded', () => {
   test('an error that many readers share is uncoded for those that accept no coding', async () => {
     origin.script = async (_, wire) => {
       await pause(100)
-      wire.respond({ status: 503, fields: { ...coded, 'Retry-After': '1000' }, content: zipped })
+      wire.respond({ status: 503, headers: { ...coded, 'Retry-After': '1000' }, content: zipped })
     }
     const path = fresh('/ruled')
     const first = ask(path, gzip)
     await origin.until(() => origin.received.length > 0)
     const [own, other] = await Promise.all([first, ask(path)])
     expect(gunzipSync(own.bytes).toString()).toBe(page)
-    expect([other.fields['content-encoding'], other.bytes.toString()]).toEqual([undefined, page])
+    expect([other.headers['content-encoding'], other.bytes.toString()]).toEqual([undefined, page])
   })
 
   const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024))
@@ -454,15 +454,15 @@ describe('stored responses that the upstream has coded', () => {
     ['of two codings', zipped, { 'Content-Encoding': 'gzip, gzip' }, 'coding'],
     ['in zstd', zipped, { 'Content-Encoding': 'zstd' }, 'coding'],
     ['with no-transform', zipped, { 'Cache-Control': 'max-age=60, no-transform' }, 'coding'],
-  ])('a content %s is not stored and passes unchanged', async (_, content, fields, reason) => {
+  ])('a content %s is not stored and passes unchanged', async (_, content, headers, reason) => {
     origin.script = (_received, wire) =>
-      wire.respond({ fields: { ...coded, ...lasting, ...fields }, content: content as never })
+      wire.respond({ headers: { ...coded, ...lasting, ...headers }, content: content as never })
     const path = fresh('/stored')
     for (const _time of [1, 2]) {
       const got = await ask(path, gzip)
       expect(got.bytes.equals(content)).toBe(true)
-      expect(got.fields['content-encoding']).toBe(fields['Content-Encoding'] ?? 'gzip')
-      expect(got.fields['cache-status']).toContain(`detail=${reason}`)
+      expect(got.headers['content-encoding']).toBe(headers['Content-Encoding'] ?? 'gzip')
+      expect(got.headers['cache-status']).toContain(`detail=${reason}`)
     }
     expect(origin.received).toHaveLength(2)
   })
@@ -470,7 +470,7 @@ describe('stored responses that the upstream has coded', () => {
   test('deflate from an upstream that was not asked for it is decoded', async () => {
     origin.script = (_, wire) =>
       wire.respond({
-        fields: { ...html, ...lasting, 'Content-Encoding': 'deflate' },
+        headers: { ...html, ...lasting, 'Content-Encoding': 'deflate' },
         content: deflateSync(page) as never,
       })
     const path = fresh('/stored')
@@ -490,19 +490,20 @@ describe('stored responses that the upstream has coded', () => {
     }
     const path = fresh('/stored')
     const all = await Promise.all([ask(path, gzip), ask(path, gzip), ask(path)])
-    for (const { bytes, fields } of all)
-      expect((fields['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString()).toBe(long)
+    for (const { bytes, headers } of all)
+      expect((headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString()).toBe(long)
     expect((await ask(path)).bytes.toString()).toBe(long)
     expect(origin.received).toHaveLength(1)
   })
 
   test('a long uncoded response is compressed while it is stored', async () => {
     const long = page.repeat(30)
-    origin.script = (_, wire) => wire.respond({ fields: { ...html, ...lasting, ETag: '"1"' }, content: long })
+    origin.script = (_, wire) =>
+      wire.respond({ headers: { ...html, ...lasting, ETag: '"1"' }, content: long })
     const path = fresh('/stored')
     for (const _ of [1, 2]) {
       const got = await ask(path, gzip)
-      expect([gunzipSync(got.bytes).toString(), got.fields['etag']]).toEqual([long, '"1~gzip"'])
+      expect([gunzipSync(got.bytes).toString(), got.headers['etag']]).toEqual([long, '"1~gzip"'])
     }
     expect(origin.received).toHaveLength(1)
   })

@@ -21,7 +21,7 @@ beforeAll(async () => {
     // Answers when all clients wait: a request that was not collapsed would be counted.
     while ((await waiting()) < readers) await pause(20)
     wire.respond({
-      fields: { 'Content-Type': 'application/json; charset=UTF-8', 'X-WP-Total': '1' },
+      headers: { 'Content-Type': 'application/json; charset=UTF-8', 'X-WP-Total': '1' },
       content: list,
     })
   })
@@ -45,18 +45,18 @@ afterAll(async () => {
 const ask = (): Promise<Response> => fetch(`${gateway.origin}/index.php/site-json/site/v2/posts?per_page=5`)
 
 test(`${readers} concurrent readers of a list that is not stored send one request to the upstream`, async () => {
-  const answers = await Promise.all(Array.from({ length: readers }, ask))
-  expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200]))
-  for (const answer of answers) expect(await answer.text()).toBe(list)
+  const responses = await Promise.all(Array.from({ length: readers }, ask))
+  expect(new Set(responses.map((response) => response.status))).toEqual(new Set([200]))
+  for (const response of responses) expect(await response.text()).toBe(list)
   expect(received()).toBe(1)
 })
 
 test('the next reader gets a hit, and the metrics say so', async () => {
   const before = received()
-  const answer = await ask()
-  expect(answer.headers.get('cache-status')).toMatch(/^trellis; ?hit/)
-  expect(Number(answer.headers.get('age'))).toBeGreaterThanOrEqual(0)
-  expect(await answer.text()).toBe(list)
+  const response = await ask()
+  expect(response.headers.get('cache-status')).toMatch(/^trellis; ?hit/)
+  expect(Number(response.headers.get('age'))).toBeGreaterThanOrEqual(0)
+  expect(await response.text()).toBe(list)
   expect(received()).toBe(before)
   const metrics = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
   const counted = (cache: string): string =>

@@ -21,11 +21,11 @@ test('bytes are counted as they go over connections, of those that are open too'
   const sent = () => gateway.metric('trellis_sent_bytes_total')
   const open = () => gateway.metric('trellis_connections')
   const before = await sent()
-  const answer = await exchangeBytes(
+  const response = await exchangeBytes(
     gateway.publicAddress,
     'GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n',
   )
-  await expect.poll(async () => (await sent()) - before).toBe(answer.length)
+  await expect.poll(async () => (await sent()) - before).toBe(response.length)
   await expect.poll(open).toBe(0)
   const received = await gateway.metric('trellis_received_bytes_total')
   await fetch(gateway.publicAddress).then((response) => response.arrayBuffer())

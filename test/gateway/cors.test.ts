@@ -13,13 +13,13 @@ let origin: Origin
 let gateway: TestGateway
 beforeEach(async () => {
   // As WordPress does: every origin is allowed, with credentials.
-  origin = await startOrigin(({ fields }, wire) => {
-    const asked = fields['origin']
+  origin = await startOrigin(({ headers }, wire) => {
+    const asked = headers['origin']
     const echoed: Record<string, string> =
       asked === undefined
         ? {}
         : { 'Access-Control-Allow-Origin': asked, 'Access-Control-Allow-Credentials': 'true' }
-    wire.respond({ fields: { ...json, ...echoed }, content: '[{"id":1}]' })
+    wire.respond({ headers: { ...json, ...echoed }, content: '[{"id":1}]' })
   })
 })
 afterEach(async () => {
@@ -57,7 +57,7 @@ test('a service at the root is reached with OPTIONS, and its preflights are answ
 })
 
 describe('with origins', () => {
-  test('the gateway permits allowed origins, others get no CORS field of the upstream; one stored response serves both', async () => {
+  test('the gateway permits allowed origins, others get no CORS header of the upstream; one stored response serves both', async () => {
     await start({ origins: [app], credentials: true })
     const first = await from(evil)
     expect([isHit(first), ...(told(first) as unknown[])]).toEqual([false, null, null])
@@ -69,7 +69,7 @@ describe('with origins', () => {
     expect([isHit(third), ...(told(third) as unknown[])]).toEqual([true, null, null])
     expect(third.headers.get('vary')).toMatch(/\borigin\b/i)
     expect(origin.received).toHaveLength(1)
-    expect(origin.received[0]?.fields['origin']).toBeUndefined()
+    expect(origin.received[0]?.headers['origin']).toBeUndefined()
   })
 
   test('the response to a request without Origin says that it depends on the origin', async () => {
@@ -109,7 +109,7 @@ describe('with origins', () => {
     expect(exposed).toEqual(expect.arrayContaining([...read, ...limits]))
   })
 
-  test('no field of the upstream is sent beside one of the gateway', async () => {
+  test('no header of the upstream is sent beside one of the gateway', async () => {
     await start({ origins: [app] })
     for (const path of ['/site/v2/posts', '/site/v2/posts?per_page=1000', '/no/such/route']) {
       const { headers } = await from(app, path)
@@ -140,7 +140,7 @@ describe('with origins', () => {
       body: '{"title":"x"}',
     })
     expect(told(response)).toEqual([null, null])
-    expect(origin.received[0]?.fields['origin']).toBe(evil)
+    expect(origin.received[0]?.headers['origin']).toBe(evil)
   })
 
   test('* allows every origin', async () => {

@@ -9,10 +9,10 @@ import { builtGateway } from '../support/built-gateway.ts'
 import { pause } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
 
-const answers = async (url: string): Promise<number> => {
-  const answer = await fetch(url).catch(() => undefined)
-  await answer?.arrayBuffer()
-  return answer?.status ?? 0
+const responses = async (url: string): Promise<number> => {
+  const response = await fetch(url).catch(() => undefined)
+  await response?.arrayBuffer()
+  return response?.status ?? 0
 }
 
 // Fewer do not suffice to start: modules are read many at a time.
@@ -39,16 +39,16 @@ test('a client that uses up all descriptors blocks others meanwhile, but does no
   const sockets: Socket[] = []
   try {
     const plants = `http://127.0.0.1:${port}/plants`
-    await expect.poll(() => answers(plants), { timeout: 60_000 }).toBe(401)
+    await expect.poll(() => responses(plants), { timeout: 60_000 }).toBe(401)
     for (let i = 0; i < 400; i += 1) {
       const socket = connect(port, '127.0.0.1')
       socket.on('error', () => {})
       sockets.push(socket)
     }
-    await expect.poll(() => answers(plants)).toBe(0)
+    await expect.poll(() => responses(plants)).toBe(0)
     await pause(1_000)
     for (const socket of sockets) socket.destroy()
-    await expect.poll(() => answers(plants)).toBe(401)
+    await expect.poll(() => responses(plants)).toBe(401)
     expect(program.exitCode).toBeNull()
     program.kill('SIGTERM')
     expect(await ended).toEqual([0, null])

@@ -14,16 +14,16 @@ let isValidated = false
 
 beforeAll(async () => {
   origin = await startOrigin((received, wire) => {
-    isValidated = received.fields['if-none-match'] !== undefined
-    const fields = {
+    isValidated = received.headers['if-none-match'] !== undefined
+    const headers = {
       ETag: '"a"',
       'Cache-Control': 'no-cache',
       'Content-Type': 'text/plain',
       'Content-Digest': digestOf(isValidated ? '' : content),
       'Repr-Digest': digestOf(content),
     }
-    if (isValidated) wire.write(`HTTP/1.1 304 Not Modified\r\n${lines(fields)}\r\n`)
-    else wire.respond({ fields: { ...fields, 'Cache-Control': cacheControl }, content })
+    if (isValidated) wire.write(`HTTP/1.1 304 Not Modified\r\n${lines(headers)}\r\n`)
+    else wire.respond({ headers: { ...headers, 'Cache-Control': cacheControl }, content })
   })
   gateway = await startTestGateway({
     services: {
@@ -42,8 +42,8 @@ afterAll(async () => {
 })
 
 let cacheControl = 'max-age=60'
-const lines = (fields: Readonly<Record<string, string>>): string =>
-  Object.entries(fields)
+const lines = (headers: Readonly<Record<string, string>>): string =>
+  Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
 

@@ -71,7 +71,7 @@ const wordpress =
   ): Script =>
   (request, wire, count) =>
     request.target === path
-      ? wire.respond({ fields: { 'Content-Type': 'application/json' }, content: index(root) })
+      ? wire.respond({ headers: { 'Content-Type': 'application/json' }, content: index(root) })
       : more(request, wire, count)
 
 const takenPort = async (): Promise<number> => {
@@ -149,7 +149,7 @@ describe('trellis doctor names in its first line', () => {
       /^fault +upstream of api: The clock of .* is 36\d\d s behind .*NTP/,
       () => withPorts(),
       (_, wire) =>
-        wire.respond({ fields: { Date: new Date(Date.now() - 3_610_000).toUTCString() }, content: '{}' }),
+        wire.respond({ headers: { Date: new Date(Date.now() - 3_610_000).toUTCString() }, content: '{}' }),
     ],
     [
       'another REST root',

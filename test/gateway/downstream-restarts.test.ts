@@ -26,9 +26,9 @@ class FrontEnd {
     this.#origin = await startOrigin(({ content }, wire) => {
       const purge = JSON.parse(content.toString()) as Purge
       if (this.status === 204) this.purges.push({ process: this.process, purge })
-      const fields: Record<string, string> = {}
-      if (this.process !== undefined) fields['Trellis-Receiver'] = this.process
-      wire.respond({ status: this.status, fields })
+      const headers: Record<string, string> = {}
+      if (this.process !== undefined) headers['Trellis-Receiver'] = this.process
+      wire.respond({ status: this.status, headers })
     })
     opened.push({ close: async () => this.#origin?.close() })
     return this.#origin.origin
@@ -41,7 +41,7 @@ class FrontEnd {
 
 const start = async (frontEnd: FrontEnd, receiver: Record<string, unknown> = {}) => {
   const site = await startOrigin((_, wire) =>
-    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '{"id":7,"type":"post"}' }),
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '{"id":7,"type":"post"}' }),
   )
   const url = await frontEnd.start()
   const gateway = await startTestGateway({

@@ -19,7 +19,7 @@ const confirm: Script = (_, wire) => wire.respond({ content: '{"success":true}' 
 const posts = () => {
   const state = { version: 1, slow: undefined as Promise<void> | undefined }
   const script: Script = async ({ method, target }, wire) => {
-    const fields = {
+    const headers = {
       'Content-Type': 'application/json',
       'Surrogate-Key': 'post-secret',
       'Cache-Tag': 'secret',
@@ -29,13 +29,13 @@ const posts = () => {
     }
     if (method !== 'GET') state.version += 1
     if (target.includes('private')) {
-      wire.respond({ fields: { ...fields, 'Cache-Control': 'private' }, content: '[]' })
+      wire.respond({ headers: { ...headers, 'Cache-Control': 'private' }, content: '[]' })
       return
     }
     const content = JSON.stringify({ id: 7, type: 'post', status: 'publish', title: `v${state.version}` })
     await state.slow
     const long = target.includes('large') ? 200_000 : target.includes('coded') ? 5_000 : 0
-    wire.respond({ fields, content: long > 0 ? `"${'x'.repeat(long)}"` : content })
+    wire.respond({ headers, content: long > 0 ? `"${'x'.repeat(long)}"` : content })
   }
   return { state, script }
 }
@@ -83,11 +83,11 @@ const caughtUp = async ({ gateway }: Pick<Stage, 'gateway'>): Promise<void> => {
   await expect.poll(() => gateway.metric('trellis_downstream_behind')).toBe(0)
 }
 
-const tagsOf = (answer: Response, name = 'surrogate-key'): readonly string[] =>
-  (answer.headers.get(name) ?? '').split(' ').filter((tag) => tag !== '')
+const tagsOf = (response: Response, name = 'surrogate-key'): readonly string[] =>
+  (response.headers.get(name) ?? '').split(' ').filter((tag) => tag !== '')
 
 const purgedIn = (receiver: Origin): readonly string[] =>
-  receiver.received.flatMap(({ fields }) => (fields['xkey-purge'] ?? '').split(' '))
+  receiver.received.flatMap(({ headers }) => (headers['xkey-purge'] ?? '').split(' '))
 
 const varnish = (origin: string): Tree => ({ type: 'varnish', url: origin })
 
@@ -95,22 +95,22 @@ describe('what receivers may store', () => {
   test('has opaque tags and a lifetime of its own, in hits as in misses', async () => {
     const stage = await start(varnish)
     await caughtUp(stage)
-    const answers = [await get(stage), await get(stage), await get(stage)]
-    for (const answer of answers) {
-      expect(answer.headers.get('cdn-cache-control')).toBe('max-age=3600')
-      expect(answer.headers.get('surrogate-control')).toBe('max-age=3600')
-      expect(tagsOf(answer).length).toBeGreaterThan(2)
-      for (const tag of tagsOf(answer)) expect(tag).toMatch(/^[0-9a-f]{12}$/)
+    const responses = [await get(stage), await get(stage), await get(stage)]
+    for (const response of responses) {
+      expect(response.headers.get('cdn-cache-control')).toBe('max-age=3600')
+      expect(response.headers.get('surrogate-control')).toBe('max-age=3600')
+      expect(tagsOf(response).length).toBeGreaterThan(2)
+      for (const tag of tagsOf(response)) expect(tag).toMatch(/^[0-9a-f]{12}$/)
       for (const name of [
         'cache-tag',
         'netlify-cdn-cache-control',
         'vercel-cdn-cache-control',
         'akamai-cache-control',
       ])
-        expect(answer.headers.get(name)).toBeNull()
-      expect(tagsOf(answer)).toEqual(tagsOf(answers[0] as Response))
+        expect(response.headers.get(name)).toBeNull()
+      expect(tagsOf(response)).toEqual(tagsOf(responses[0] as Response))
     }
-    expect(answers.map((answer) => answer.headers.get('cache-status')?.includes('; hit'))).toEqual([
+    expect(responses.map((response) => response.headers.get('cache-status')?.includes('; hit'))).toEqual([
       false,
       true,
       true,
@@ -127,7 +127,7 @@ describe('what receivers may store', () => {
       await fetch(url(stage, '/site/v2/posts/7'), { method: 'HEAD' }),
       await get(stage, undefined, { 'Accept-Encoding': 'br' }),
     ]
-    for (const answer of others) expect(tagsOf(answer)).toEqual(tagsOf(first))
+    for (const response of others) expect(tagsOf(response)).toEqual(tagsOf(first))
   })
 
   test.each(['gzip', 'br'])('keeps them in the first hit that is compressed: %s', async (coding) => {
@@ -151,11 +151,11 @@ describe('what receivers may store', () => {
   ])('is not a response that is %s', async (_, path, headers) => {
     const stage = await start(varnish)
     await caughtUp(stage)
-    const answer = await get(stage, path, headers)
-    await answer.text()
-    expect(answer.headers.get('cdn-cache-control')).toBe('no-store')
-    expect(answer.headers.get('surrogate-control')).toBe('no-store')
-    expect(answer.headers.get('surrogate-key')).toBeNull()
+    const response = await get(stage, path, headers)
+    await response.text()
+    expect(response.headers.get('cdn-cache-control')).toBe('no-store')
+    expect(response.headers.get('surrogate-control')).toBe('no-store')
+    expect(response.headers.get('surrogate-key')).toBeNull()
   })
 
   test('is not a stale response, which a purge may have marked so', async () => {
@@ -171,9 +171,9 @@ describe('what receivers may store', () => {
       headers: { 'Content-Type': 'application/json' },
       body: '{"all":true,"mode":"soft"}',
     })
-    const answer = await get(stage)
-    expect(answer.headers.get('cache-status')).toContain('revalidating')
-    expect(answer.headers.get('cdn-cache-control')).toBe('no-store')
+    const response = await get(stage)
+    expect(response.headers.get('cache-status')).toContain('revalidating')
+    expect(response.headers.get('cdn-cache-control')).toBe('no-store')
   })
 
   test('is not what an invalidation has overtaken while it was fetched', async () => {
@@ -189,9 +189,9 @@ describe('what receivers may store', () => {
     stage.state.slow = undefined
     expect((await write(stage)).status).toBe(200)
     release()
-    const answer = await old
-    expect(await answer.json()).toMatchObject({ title: 'v1' })
-    expect(answer.headers.get('cdn-cache-control')).toBe('no-store')
+    const response = await old
+    expect(await response.json()).toMatchObject({ title: 'v1' })
+    expect(response.headers.get('cdn-cache-control')).toBe('no-store')
   })
 
   test('has at most 128 tags: a coarser one in place of more, which every purge of the service names', async () => {
@@ -199,16 +199,16 @@ describe('what receivers may store', () => {
     const stage = await start(varnish)
     stage.site.script = (_, wire) =>
       wire.respond({
-        fields: { 'Content-Type': 'application/json', 'Surrogate-Key': many },
+        headers: { 'Content-Type': 'application/json', 'Surrogate-Key': many },
         content: '{"id":7}',
       })
     await caughtUp(stage)
-    const answer = await get(stage)
-    const [everything, coarse, ...others] = tagsOf(answer)
+    const response = await get(stage)
+    const [everything, coarse, ...others] = tagsOf(response)
     expect(others).toEqual([])
     await write(stage)
     expect(purgedIn(stage.receiver)).toContain(coarse)
-    expect(stage.receiver.received[0]?.fields['xkey-purge']).toBe(everything)
+    expect(stage.receiver.received[0]?.headers['xkey-purge']).toBe(everything)
   })
 
   test.each([
@@ -218,16 +218,16 @@ describe('what receivers may store', () => {
   ])('is tagged as the receiver reads it: %s', async (tags, form) => {
     const stage = await start(varnish, { tags })
     await caughtUp(stage)
-    const answer = await get(stage)
-    expect(answer.headers.get(tags)).toMatch(form)
-    expect(answer.headers.get('surrogate-key')).toBeNull()
+    const response = await get(stage)
+    expect(response.headers.get(tags)).toMatch(form)
+    expect(response.headers.get('surrogate-key')).toBeNull()
   })
 
   test('is never longer than the upstream states', async () => {
     const stage = await start(varnish)
     stage.site.script = (_, wire) =>
       wire.respond({
-        fields: {
+        headers: {
           'Content-Type': 'application/json',
           'Cache-Control': 'max-age=20',
           'CDN-Cache-Control': 'max-age=10',
@@ -235,10 +235,10 @@ describe('what receivers may store', () => {
         content: '{"id":7}',
       })
     await caughtUp(stage)
-    const answers = [await get(stage), await get(stage)]
-    for (const answer of answers) {
-      expect(answer.headers.get('cdn-cache-control')).toBe('max-age=10')
-      expect(answer.headers.get('cache-control')).toBe('max-age=20')
+    const responses = [await get(stage), await get(stage)]
+    for (const response of responses) {
+      expect(response.headers.get('cdn-cache-control')).toBe('max-age=10')
+      expect(response.headers.get('cache-control')).toBe('max-age=20')
     }
   })
 
@@ -246,12 +246,12 @@ describe('what receivers may store', () => {
     const stage = await start(varnish)
     await caughtUp(stage)
     await get(stage)
-    const answer = await fetch(url(stage, '/batch/v1'), {
+    const response = await fetch(url(stage, '/batch/v1'), {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
       body: '{"requests":[{"method":"GET","path":"/site/v2/posts/7"}]}',
     })
-    const text = await answer.text()
+    const text = await response.text()
     expect(text).toContain('"status":200')
     expect(text.toLowerCase()).not.toMatch(/surrogate|cdn-cache/)
   })
@@ -285,9 +285,9 @@ describe('a purge', () => {
     expect(isConfirmed).toBe(true)
     const [sent] = stage.receiver.received.slice(before)
     expect(sent?.method).toBe('PURGE')
-    expect(sent?.fields['xkey-purge']?.split(' ').some((tag) => tags.includes(tag))).toBe(true)
+    expect(sent?.headers['xkey-purge']?.split(' ').some((tag) => tags.includes(tag))).toBe(true)
     // Not everything of the service.
-    expect(sent?.fields['xkey-purge']).not.toContain(tags[0])
+    expect(sent?.headers['xkey-purge']).not.toContain(tags[0])
   })
 
   test('of writes at the same time is one request', async () => {
@@ -312,7 +312,7 @@ describe('a purge', () => {
       headers: { 'Content-Type': 'application/json' },
       body: '{"all":true}',
     })
-    expect(stage.receiver.received.slice(before).map(({ fields }) => fields['xkey-purge'])).toEqual([
+    expect(stage.receiver.received.slice(before).map(({ headers }) => headers['xkey-purge'])).toEqual([
       everything,
     ])
   })
@@ -326,7 +326,7 @@ describe('a purge', () => {
     await write(stage)
     await expect.poll(() => stage.receiver.received.length - before, { timeout: 15_000 }).toBe(2)
     const [first, second] = stage.receiver.received.slice(before)
-    expect(second?.fields['xkey-purge']).toBe(first?.fields['xkey-purge'])
+    expect(second?.headers['xkey-purge']).toBe(first?.headers['xkey-purge'])
   })
 
   test('does not come of what a client sends', async () => {
@@ -335,11 +335,11 @@ describe('a purge', () => {
     const before = stage.receiver.received.length
     const [tag = ''] = tagsOf(await get(stage))
     await get(stage, '/site/v2/posts/7', { 'xkey-purge': tag, 'Surrogate-Key': tag, 'Cache-Tag': tag })
-    const answer = await exchangeBytes(
+    const response = await exchangeBytes(
       stage.gateway.publicAddress,
       `PURGE /index.php/site-json/site/v2/posts/7 HTTP/1.1\r\nHost: a\r\nxkey-purge: ${tag}\r\nConnection: close\r\n\r\n`,
     )
-    expect(answer).toMatch(/^HTTP\/1\.1 4/)
+    expect(response).toMatch(/^HTTP\/1\.1 4/)
     await write(stage, { 'xkey-purge': tag, 'Surrogate-Key': tag, 'Cache-Group-Invalidation': `"${tag}"` })
     expect(purgedIn(stage.receiver).slice(before)).not.toContain(tag)
   })
@@ -365,7 +365,7 @@ describe('each kind of receiver', () => {
     const hex = createHmac('sha256', secret)
       .update(sent?.content ?? '')
       .digest('hex')
-    expect(sent?.fields['trellis-signature']).toBe(`sha256=${hex}`)
+    expect(sent?.headers['trellis-signature']).toBe(`sha256=${hex}`)
     expect(first?.method).toBe('POST')
   })
 
@@ -380,7 +380,7 @@ describe('each kind of receiver', () => {
     const [everything] = tagsOf(await get(stage))
     const [first] = stage.receiver.received
     expect(first?.head.split('\r\n')[0]).toBe('POST /service/SU1Z0isxPaozGVKXdv0eY/purge HTTP/1.1')
-    expect(first?.fields).toMatchObject({
+    expect(first?.headers).toMatchObject({
       'fastly-key': 'token',
       'content-type': 'application/json',
       accept: 'application/json',
@@ -408,7 +408,10 @@ describe('each kind of receiver', () => {
     expect(first?.head.split('\r\n')[0]).toBe(
       'POST /client/v4/zones/023e105f4ecef8ad9ca31a8372d0c353/purge_cache HTTP/1.1',
     )
-    expect(first?.fields).toMatchObject({ authorization: 'Bearer token', 'content-type': 'application/json' })
+    expect(first?.headers).toMatchObject({
+      authorization: 'Bearer token',
+      'content-type': 'application/json',
+    })
     expect(first?.content.toString()).toBe(`{"tags":["${everything}"]}`)
     const before = stage.receiver.received.length
     await purgeMany(stage, 250)
@@ -446,19 +449,19 @@ describe('a receiver that does not confirm', () => {
       await caughtUp(stage)
       await get(stage)
       stage.receiver.script = failing
-      const answer = await write(stage)
-      expect(answer.status).toBe(onFailure === 'refuse' ? 504 : 200)
+      const response = await write(stage)
+      expect(response.status).toBe(onFailure === 'refuse' ? 504 : 200)
       expect((await get(stage)).headers.get('cdn-cache-control')).toBe('no-store')
       expect((await get(stage)).headers.get('surrogate-key')).toBeNull()
       expect(await stage.gateway.metric('trellis_downstream_behind', 'receiver="varnish"')).toBe(1)
       expect(await stage.gateway.metric('trellis_downstream_lag_seconds')).toBeGreaterThan(0)
       const ready = await (await fetch(`${stage.gateway.adminAddress}/readyz`)).json()
       expect(ready).toMatchObject({ status: 'ready', degraded: [{ reason: 'downstream', service: 'blog' }] })
-      const lost = stage.receiver.received.at(-1)?.fields['xkey-purge']
+      const lost = stage.receiver.received.at(-1)?.headers['xkey-purge']
       const sent = stage.receiver.received.length
       stage.receiver.script = confirm
       await caughtUp(stage)
-      expect(stage.receiver.received[sent]?.fields['xkey-purge']).toBe(lost)
+      expect(stage.receiver.received[sent]?.headers['xkey-purge']).toBe(lost)
       expect((await get(stage)).headers.get('cdn-cache-control')).toBe('max-age=3600')
     },
   )
@@ -469,10 +472,10 @@ describe('a receiver that does not confirm', () => {
     stage.receiver.script = failing
     await write(stage)
     const { version } = stage.state
-    const answer = await write(stage)
-    expect(answer.status).toBe(503)
-    expect(answer.headers.get('retry-after')).toBe('1')
-    expect(await answer.json()).toMatchObject({ code: 'trellis_receiver_behind' })
+    const response = await write(stage)
+    expect(response.status).toBe(503)
+    expect(response.headers.get('retry-after')).toBe('1')
+    expect(await response.json()).toMatchObject({ code: 'trellis_receiver_behind' })
     expect(stage.state.version).toBe(version)
   })
 
@@ -505,18 +508,18 @@ describe('a receiver that does not confirm', () => {
     const [everything] = tagsOf(await get(stage))
     stage.receiver.script = failing
     for (const at of [0, 1, 2, 3]) await purgeFrom(stage, at * 900, 900)
-    const last = () => stage.receiver.received.at(-1)?.fields['xkey-purge']
+    const last = () => stage.receiver.received.at(-1)?.headers['xkey-purge']
     await expect.poll(last, { timeout: 5_000 }).toBe(everything)
     stage.receiver.script = confirm
     const failed = stage.receiver.received.length
     await caughtUp(stage)
-    expect(stage.receiver.received[failed]?.fields['xkey-purge']).toBe(everything)
+    expect(stage.receiver.received[failed]?.headers['xkey-purge']).toBe(everything)
   })
 
   test('waits as long as Retry-After says', async () => {
     const stage = await start(withPolicy('lag'))
     await caughtUp(stage)
-    stage.receiver.script = (_, wire) => wire.respond({ status: 429, fields: { 'Retry-After': '2' } })
+    stage.receiver.script = (_, wire) => wire.respond({ status: 429, headers: { 'Retry-After': '2' } })
     await write(stage)
     const began = performance.now()
     stage.receiver.script = confirm
@@ -537,10 +540,10 @@ test('explain shows the tags that follow from the request', async () => {
   await caughtUp(stage)
   const tags = tagsOf(await get(stage))
   const target = encodeURIComponent('/index.php/site-json/site/v2/posts/7')
-  const answer = await fetch(`${stage.gateway.adminAddress}/explain?url=${target}`)
-  const explained = (await answer.json()) as { readonly downstream: { readonly tags: readonly string[] } }
+  const response = await fetch(`${stage.gateway.adminAddress}/explain?url=${target}`)
+  const explained = (await response.json()) as { readonly downstream: { readonly tags: readonly string[] } }
   expect(explained.downstream).toMatchObject({
-    field: 'Surrogate-Key',
+    header: 'Surrogate-Key',
     coarseTags: [tags[0], expect.any(String)],
   })
   // Everything, the target and the item.
@@ -575,7 +578,7 @@ test('until a start has purged everything, nothing may be stored', async () => {
 /** An open service that can be read again with other settings. */
 const startOpen = async (receiverSettings: Tree = {}) => {
   const site = await startOrigin((_, wire) =>
-    wire.respond({ fields: { 'Content-Type': 'text/plain' }, content: 'x' }),
+    wire.respond({ headers: { 'Content-Type': 'text/plain' }, content: 'x' }),
   )
   const receiver = await startOrigin(confirm)
   const receivers = [{ ...varnish(receiver.origin), timeout: '300ms', ...receiverSettings }]
@@ -605,11 +608,11 @@ describe('a reload', () => {
     const before = receiver.received.length
     await gateway.put(file('blog', { access: { allow: ['127.0.0.1'] } }))
     await caughtUp({ gateway })
-    expect(receiver.received.slice(before).map(({ fields }) => fields['xkey-purge'])).toEqual([everything])
+    expect(receiver.received.slice(before).map(({ headers }) => headers['xkey-purge'])).toEqual([everything])
     for (const path of ['/a', '/b', '/b']) {
-      const fields = await read(path)
-      expect(fields.get('cdn-cache-control')).toBe('no-store')
-      expect(fields.get('surrogate-key')).toBeNull()
+      const headers = await read(path)
+      expect(headers.get('cdn-cache-control')).toBe('no-store')
+      expect(headers.get('surrogate-key')).toBeNull()
     }
     const explained = await (await fetch(`${gateway.adminAddress}/explain?url=/a`)).json()
     expect(explained).not.toHaveProperty('downstream')
@@ -638,7 +641,7 @@ describe('a reload', () => {
 test('a response that the upstream shares among all holders of a token is theirs alone', async () => {
   const issuer = await startIssuer([await createKey('first')])
   const site = await startOrigin((_, wire) =>
-    wire.respond({ fields: { 'Cache-Control': 'public, max-age=60' }, content: 'x' }),
+    wire.respond({ headers: { 'Cache-Control': 'public, max-age=60' }, content: 'x' }),
   )
   const receiver = await startOrigin(confirm)
   const gateway = await startTestGateway({
@@ -657,9 +660,9 @@ test('a response that the upstream shares among all holders of a token is theirs
   await caughtUp({ gateway })
   const headers = { Authorization: `Bearer ${await issuer.token({})}` }
   const ask = () => fetch(`${gateway.publicAddress}/a`, { headers })
-  const answers = [await ask(), await ask()]
-  expect(answers[1]?.headers.get('cache-status')).toContain('hit')
-  for (const answer of answers) expect(answer.headers.get('cdn-cache-control')).toBe('no-store')
+  const responses = [await ask(), await ask()]
+  expect(responses[1]?.headers.get('cache-status')).toContain('hit')
+  for (const response of responses) expect(response.headers.get('cdn-cache-control')).toBe('no-store')
 })
 
 test('refuse: a purge of the admin side is not acknowledged before it is confirmed', async () => {

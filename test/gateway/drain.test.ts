@@ -248,14 +248,14 @@ test(`${restarts} restarts of two instances behind a balancer fail no request`, 
     20,
   )
   let isLoaded = true
-  let answered = 0
+  let responded = 0
   const failures: unknown[] = []
   const client = async (path: string, init: RequestInit): Promise<void> => {
     while (isLoaded) {
       try {
         const response = await fetch(balancer.origin + path, init)
         await response.text()
-        if (response.status === 200) answered += 1
+        if (response.status === 200) responded += 1
         else failures.push(response.status)
       } catch (error) {
         failures.push(error)
@@ -281,5 +281,5 @@ test(`${restarts} restarts of two instances behind a balancer fail no request`, 
   await Promise.all(running.map((gateway) => gateway.close()))
   expect(failures).toEqual([])
   expect(new Set(ends)).toEqual(new Set(['finished']))
-  expect(answered).toBeGreaterThan(10 * restarts)
+  expect(responded).toBeGreaterThan(10 * restarts)
 }, 60_000)

@@ -19,7 +19,7 @@ test.each([
 ])('%s is answered 401 with a challenge and the plant error', async (_what, credential) => {
   const reply = await ask(plants(), credential === undefined ? {} : { as: credential })
   expect(reply.status).toBe(401)
-  expect(reply.fields.get('www-authenticate')).toBe('Bearer')
+  expect(reply.headers.get('www-authenticate')).toBe('Bearer')
   expect(reply.body).toEqual({ error: 401, message: expect.any(String) })
 })
 
@@ -45,9 +45,9 @@ test('a plant is created, refused a second time, deleted, and gone', async () =>
 })
 
 test('identifiers of 64 bits are told apart where numbers would be rounded', async () => {
-  const fields = { 'Content-Type': 'application/json' }
+  const headers = { 'Content-Type': 'application/json' }
   const post = (id: string) =>
-    ask(plants(), { method: 'POST', as, fields, body: `{"id": ${id}, "name": "Big"}` })
+    ask(plants(), { method: 'POST', as, headers, body: `{"id": ${id}, "name": "Big"}` })
   expect((await post('9007199254740993')).status).toBe(200)
   expect((await post('9007199254740992')).status).toBe(200)
   expect((await post('9007199254740993')).status).toBe(409)

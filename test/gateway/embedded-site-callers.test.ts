@@ -56,12 +56,12 @@ describe('rights of anonymous clients, a subscriber and the administrator', () =
   })
 })
 
-describe('fields of a response that depend on its caller', () => {
+describe('headers of a response that depend on its caller', () => {
   test('Allow and the target hints differ by caller, so that one must never get the other’s body', async () => {
     const anonymous = await ask(`${site.rest}/wp/v2/posts/7`)
     const signedIn = await ask(`${site.rest}/wp/v2/posts/7`, { as: admin })
-    expect(anonymous.fields.get('allow')).toBe('GET')
-    expect(signedIn.fields.get('allow')).toBe('GET, POST, PUT, PATCH, DELETE')
+    expect(anonymous.headers.get('allow')).toBe('GET')
+    expect(signedIn.headers.get('allow')).toBe('GET, POST, PUT, PATCH, DELETE')
     expect(anonymous.body._links.self[0].targetHints.allow).toEqual(['GET'])
     expect(signedIn.body._links.self[0].targetHints.allow).toHaveLength(5)
   })
@@ -73,17 +73,19 @@ describe('fields of a response that depend on its caller', () => {
     ['a subscriber', reader, 'no-cache, must-revalidate, max-age=0, no-store, private', null],
     ['the administrator', admin, 'no-cache, must-revalidate, max-age=0, no-store, private', null],
   ])('%s', async (_who, as, cacheControl, vary) => {
-    const { status, fields } = await ask(`${site.rest}/wp/v2/posts/8`, as === undefined ? {} : { as })
+    const { status, headers } = await ask(`${site.rest}/wp/v2/posts/8`, as === undefined ? {} : { as })
     expect(status).toBe(200)
-    expect([fields.get('cache-control'), fields.get('vary')]).toEqual([cacheControl, vary])
+    expect([headers.get('cache-control'), headers.get('vary')]).toEqual([cacheControl, vary])
     for (const absent of ['etag', 'last-modified', 'content-length', 'set-cookie'])
-      expect(fields.get(absent)).toBeNull()
+      expect(headers.get(absent)).toBeNull()
   })
 
   test('an Origin is echoed, with credentials allowed', async () => {
-    const { fields } = await ask(`${site.rest}/wp/v2/posts/8`, { fields: { Origin: 'https://example.com' } })
-    expect(fields.get('access-control-allow-origin')).toBe('https://example.com')
-    expect(fields.get('vary')).toBe('Origin')
+    const { headers } = await ask(`${site.rest}/wp/v2/posts/8`, {
+      headers: { Origin: 'https://example.com' },
+    })
+    expect(headers.get('access-control-allow-origin')).toBe('https://example.com')
+    expect(headers.get('vary')).toBe('Origin')
   })
 })
 
@@ -94,7 +96,7 @@ describe('requests that mean something other than their path', () => {
     const put = await ask(target, {
       method: 'POST',
       as: admin,
-      fields: { 'X-HTTP-Method-Override': 'PUT' },
+      headers: { 'X-HTTP-Method-Override': 'PUT' },
       body: { title: 'Over' },
     })
     expect(put.body.title.raw).toBe('Over')
@@ -108,7 +110,7 @@ describe('requests that mean something other than their path', () => {
 
   test('_jsonp makes a script, a bad callback an error without data', async () => {
     const script = await ask(`${site.rest}/wp/v2/posts/1?_jsonp=cb&_fields=id`)
-    expect([script.fields.get('content-type'), script.text]).toEqual([
+    expect([script.headers.get('content-type'), script.text]).toEqual([
       'application/javascript; charset=UTF-8',
       '/**/cb({"id":1})',
     ])
@@ -155,6 +157,6 @@ test('for tests, requests are reported and responses can be delayed', async () =
 })
 
 test('a path outside the REST root is a page, and there are no pages', async () => {
-  const { status, fields } = await ask(`${site.origin}/index.php/post-number-1/`)
-  expect([status, fields.get('content-type')]).toEqual([404, 'text/html; charset=UTF-8'])
+  const { status, headers } = await ask(`${site.origin}/index.php/post-number-1/`)
+  expect([status, headers.get('content-type')]).toEqual([404, 'text/html; charset=UTF-8'])
 })

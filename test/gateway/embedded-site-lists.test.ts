@@ -10,8 +10,8 @@ afterAll(() => site.close())
 
 const list = async (path: string, as?: string) => {
   const reply = await ask(`${site.rest}/wp/v2/${path}`, as === undefined ? {} : { as })
-  const total = Number(reply.fields.get('x-wp-total'))
-  const pages = Number(reply.fields.get('x-wp-totalpages'))
+  const total = Number(reply.headers.get('x-wp-total'))
+  const pages = Number(reply.headers.get('x-wp-totalpages'))
   const ids: number[] = Array.isArray(reply.body) ? reply.body.map((item: { id: number }) => item.id) : []
   return { ...reply, total, pages, ids }
 }
@@ -142,7 +142,7 @@ describe('links from page to page', () => {
     for (let pages = 0; pages < 10; pages += 1) {
       const page = await list(path)
       ids.push(...page.ids)
-      const next = /<([^>]+)>; rel="next"/.exec(page.fields.get('link') ?? '')?.[1]
+      const next = /<([^>]+)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1]
       if (next === undefined) break
       expect(next).toMatch(
         /^http:\/\/site\.test\/index\.php\/wp-json\/wp\/v2\/posts\?per_page=20&_fields=id&search=number&page=\d$/,
@@ -153,10 +153,10 @@ describe('links from page to page', () => {
   })
 
   test('name both neighbours, lists numbered as PHP numbers them', async () => {
-    const { fields } = await list('posts?include[]=1&include[]=2&include[]=3&per_page=1&page=2')
+    const { headers } = await list('posts?include[]=1&include[]=2&include[]=3&per_page=1&page=2')
     const address = (page: number) =>
       `<http://site.test/index.php/wp-json/wp/v2/posts?include%5B0%5D=1&include%5B1%5D=2&include%5B2%5D=3&per_page=1&page=${page}>`
-    expect(fields.get('link')).toBe(`${address(1)}; rel="prev", ${address(3)}; rel="next"`)
+    expect(headers.get('link')).toBe(`${address(1)}; rel="prev", ${address(3)}; rel="next"`)
   })
 })
 

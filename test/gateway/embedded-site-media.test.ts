@@ -12,17 +12,17 @@ const png = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',
 )
-const upload = (body: Uint8Array | FormData | string, fields: Record<string, string> = {}) =>
-  ask(`${site.rest}/wp/v2/media`, { method: 'POST', as: admin, body, fields })
+const upload = (body: Uint8Array | FormData | string, headers: Record<string, string> = {}) =>
+  ask(`${site.rest}/wp/v2/media`, { method: 'POST', as: admin, body, headers })
 
 test('a file sent as the content is stored under the name in Content-Disposition', async () => {
-  const { status, body, fields } = await upload(png, {
+  const { status, body, headers } = await upload(png, {
     'Content-Type': 'image/png',
     'Content-Disposition': 'attachment; filename="dot.png"',
   })
   expect(status).toBe(201)
-  expect(fields.get('location')).toBe(`${home}/index.php/wp-json/wp/v2/media/${body.id}`)
-  expect(fields.get('x-wp-upload-attachment-id')).toBe(String(body.id))
+  expect(headers.get('location')).toBe(`${home}/index.php/wp-json/wp/v2/media/${body.id}`)
+  expect(headers.get('x-wp-upload-attachment-id')).toBe(String(body.id))
   expect(body).toMatchObject({
     slug: 'dot',
     status: 'inherit',
@@ -35,7 +35,7 @@ test('a file sent as the content is stored under the name in Content-Disposition
   expect(body.source_url).toMatch(/\/wp-content\/uploads\/\d{4}\/\d\d\/dot\.png$/)
 })
 
-test('a file in a form has fields, and can belong to a post', async () => {
+test('a file in a form has headers, and can belong to a post', async () => {
   const form = new FormData()
   form.append('title', 'A form')
   form.append('alt_text', 'Nothing to see')
@@ -87,15 +87,16 @@ test.each<
     500,
     'rest_upload_sideload_error',
   ],
-])('%s is refused', async (_what, body, fields, status, code) => {
-  const reply = await upload(body, fields)
+])('%s is refused', async (_what, body, headers, status, code) => {
+  const reply = await upload(body, headers)
   expect([reply.status, reply.body.code]).toEqual([status, code])
 })
 
 test('a file of a name that is taken gets another one', async () => {
-  const fields = { 'Content-Type': 'text/plain', 'Content-Disposition': 'attachment; filename=note.txt' }
+  const headers = { 'Content-Type': 'text/plain', 'Content-Disposition': 'attachment; filename=note.txt' }
   const names: string[] = []
-  for (let i = 0; i < 3; i += 1) names.push((await upload('words', fields)).body.source_url.split('/').at(-1))
+  for (let i = 0; i < 3; i += 1)
+    names.push((await upload('words', headers)).body.source_url.split('/').at(-1))
   expect(names).toEqual(['note.txt', 'note-1.txt', 'note-2.txt'])
 })
 

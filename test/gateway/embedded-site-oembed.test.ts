@@ -35,8 +35,8 @@ test('a post is described with its author, its image and the markup to embed it'
 })
 
 test('the same as XML', async () => {
-  const { fields, text } = await embed('page-1/page-4', '&format=xml')
-  expect(fields.get('content-type')).toBe('text/xml; charset=UTF-8')
+  const { headers, text } = await embed('page-1/page-4', '&format=xml')
+  expect(headers.get('content-type')).toBe('text/xml; charset=UTF-8')
   expect(text).toMatch(/^<\?xml version="1\.0"\?>\n<oembed><version>1\.0<\/version>.*<title>Page 4<\/title>/)
   expect(text).toContain('&lt;blockquote')
 })

@@ -11,12 +11,12 @@ const png = Buffer.from(
 )
 const theme = 'twentytwentyfive'
 
-/** What each row is asked, and what must be in the answer. `path` replaces the row's template where it has parameters. */
+/** What each row is asked, and what must be in the response. `path` replaces the row's template where it has parameters. */
 type Probe = {
   readonly path?: string
   readonly query?: string
   readonly body?: unknown
-  readonly fields?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
   readonly status: number
   /** Names that the body, or the first member of a list, must have; a string is looked for in the text. */
   readonly has: readonly string[]
@@ -85,7 +85,7 @@ const probes = async (site: Site, content: string, forms: string, templateId: st
     'media.collection GET': { status: 200, has: ['id', 'source_url', 'media_details'] },
     'media.collection POST': {
       body: png,
-      fields: { 'Content-Type': 'image/png', 'Content-Disposition': 'attachment; filename="dot.png"' },
+      headers: { 'Content-Type': 'image/png', 'Content-Disposition': 'attachment; filename="dot.png"' },
       status: 201,
       has: ['id', 'source_url', 'missing_image_sizes'],
     },
@@ -134,7 +134,7 @@ const probes = async (site: Site, content: string, forms: string, templateId: st
         'your-email': 'bad',
         'your-subject': 's',
       }).toString(),
-      fields: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
       status: 200,
       has: ['contact_form_id', 'status', 'message', 'invalid_fields', 'posted_data_hash', 'into'],
     },
@@ -290,17 +290,17 @@ describe.each([
     const probe = table[name] as Probe
     const template = row.template.replace('site/v2', content).replace('contact-form/v1', forms)
     const address = site.rest + (probe.path ?? template) + (probe.query ?? '')
-    const { body, fields = {} } = probe
+    const { body, headers = {} } = probe
     const reply: Reply = await ask(address, {
       method,
       as: admin,
-      fields,
+      headers,
       ...(body === undefined ? {} : { body }),
     })
     expect(reply.status, reply.text.slice(0, 300)).toBe(probe.status)
     const shown = Array.isArray(reply.body) && probe.has.length > 0 ? reply.body[0] : reply.body
     for (const key of probe.has) expect(shown).toHaveProperty([key])
-    expect(reply.fields.get('content-type')).toBe('application/json; charset=UTF-8')
-    expect(reply.fields.get('cache-control')).toContain('no-store')
+    expect(reply.headers.get('content-type')).toBe('application/json; charset=UTF-8')
+    expect(reply.headers.get('cache-control')).toContain('no-store')
   })
 })

@@ -11,7 +11,7 @@ afterEach(() => site.close())
 const get = (path: string, as?: string) => ask(`${site.rest}/wp/v2/${path}`, as === undefined ? {} : { as })
 const write = (method: string, path: string, body?: unknown) =>
   ask(`${site.rest}/wp/v2/${path}`, { method, as: admin, ...(body === undefined ? {} : { body }) })
-const total = async (path: string): Promise<number> => Number((await get(path)).fields.get('x-wp-total'))
+const total = async (path: string): Promise<number> => Number((await get(path)).headers.get('x-wp-total'))
 const count = async (category: number): Promise<number> => (await get(`categories/${category}`)).body.count
 
 test('a post lives: created, listed, updated, trashed, trashed again, restored, deleted for good', async () => {
@@ -23,7 +23,7 @@ test('a post lives: created, listed, updated, trashed, trashed again, restored, 
   })
   expect(created.status).toBe(201)
   const { id } = created.body
-  expect(created.fields.get('location')).toBe(`${home}/index.php/wp-json/wp/v2/posts/${id}`)
+  expect(created.headers.get('location')).toBe(`${home}/index.php/wp-json/wp/v2/posts/${id}`)
   expect(created.body).toMatchObject({ slug: 'a-new-post', status: 'publish', title: { raw: 'A new post' } })
   expect(await total('posts')).toBe(58)
   expect((await get('posts?per_page=1')).body[0].id).toBe(id)
@@ -47,7 +47,7 @@ test('a post lives: created, listed, updated, trashed, trashed again, restored, 
   const deleted = await write('DELETE', `posts/${id}?force=true`)
   expect(deleted.body).toMatchObject({ deleted: true, previous: { id } })
   expect(deleted.body.previous).not.toHaveProperty('_links')
-  expect(deleted.fields.get('allow')).toBeNull()
+  expect(deleted.headers.get('allow')).toBeNull()
   expect((await get(`posts/${id}`)).body.code).toBe('rest_post_invalid_id')
 })
 
@@ -69,8 +69,13 @@ test('a post dated in the future is scheduled', async () => {
 })
 
 test('content that is neither JSON nor a form is taken no notice of', async () => {
-  const fields = { 'Content-Type': 'text/plain' }
-  const reply = await ask(`${site.rest}/wp/v2/posts/4`, { method: 'PUT', as: admin, body: 'title=x', fields })
+  const headers = { 'Content-Type': 'text/plain' }
+  const reply = await ask(`${site.rest}/wp/v2/posts/4`, {
+    method: 'PUT',
+    as: admin,
+    body: 'title=x',
+    headers,
+  })
   expect([reply.status, reply.body.title.raw]).toEqual([200, 'Post number 4'])
 })
 

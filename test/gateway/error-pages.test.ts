@@ -54,7 +54,7 @@ const get = async (path: string, accept: string | undefined = ofBrowser, method 
     method,
     headers: { ...(accept === undefined ? {} : { accept }) },
   })
-  return { status: response.status, fields: response.headers, text: await response.text() }
+  return { status: response.status, headers: response.headers, text: await response.text() }
 }
 
 describe('a browser gets an error of the gateway as a page', () => {
@@ -71,20 +71,20 @@ describe('a browser gets an error of the gateway as a page', () => {
     const page = await get(path)
     expect(page.status).toBe(status)
     expect(page.text).toContain(`<h1>${text}`)
-    expect(page.text).toContain(`request ${page.fields.get('x-request-id')}</small>`)
+    expect(page.text).toContain(`request ${page.headers.get('x-request-id')}</small>`)
     expect(page.text).not.toMatch(/upstream|127\.0\.0\.1|ECONN|<script/i)
-    expect(page.fields.get('content-type')).toBe('text/html; charset=utf-8')
-    expect(page.fields.get('vary')).toBe('Accept')
-    expect(page.fields.get('content-security-policy')).toContain("default-src 'none'")
-    expect(page.fields.get('cache-control')).toBe('no-store')
-    expect(page.fields.get('x-content-type-options')).toBe('nosniff')
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(page.headers.get('vary')).toBe('Accept')
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'")
+    expect(page.headers.get('cache-control')).toBe('no-store')
+    expect(page.headers.get('x-content-type-options')).toBe('nosniff')
   })
 
   test('with Retry-After in words', async () => {
     await get('/pages/limited')
     const page = await get('/pages/limited')
     expect(page.status).toBe(429)
-    expect(Number(page.fields.get('retry-after'))).toBeGreaterThan(3_000)
+    expect(Number(page.headers.get('retry-after'))).toBeGreaterThan(3_000)
     expect(page.text).toContain('<p>Please try again in 60 minutes.</p>')
   })
 
@@ -92,13 +92,13 @@ describe('a browser gets an error of the gateway as a page', () => {
     const [head, page] = [await get('/pages/a', ofBrowser, 'HEAD'), await get('/pages/a')]
     expect(head.text).toBe('')
     expect(head.status).toBe(502)
-    expect(head.fields.get('content-type')).toBe('text/html; charset=utf-8')
-    expect(Math.abs(Number(head.fields.get('content-length')) - page.text.length)).toBeLessThan(3)
+    expect(head.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(Math.abs(Number(head.headers.get('content-length')) - page.text.length)).toBeLessThan(3)
   })
 
   test('from an own file, with its placeholders filled in', async () => {
-    const { text, fields } = await get('/shop/a')
-    const id = fields.get('x-request-id')
+    const { text, headers } = await get('/shop/a')
+    const id = headers.get('x-request-id')
     expect(text).toBe(
       `<h1>Shop 502: The site does not answer correctly at the moment.</h1><p>${id}|Please try again in a moment.|Bad Gateway`,
     )
@@ -117,9 +117,9 @@ describe('JSON as before', () => {
     ['a client that prefers JSON', 'text/html;q=0.5, application/json'],
     ['a client that takes both alike', 'text/html, application/problem+json'],
   ])('for %s', async (_who, accept) => {
-    const { text, fields } = await get('/pages/a', accept)
-    expect(fields.get('content-type')).toBe('application/problem+json')
-    expect(fields.get('vary')).toBeNull()
+    const { text, headers } = await get('/pages/a', accept)
+    expect(headers.get('content-type')).toBe('application/problem+json')
+    expect(headers.get('vary')).toBeNull()
     expect(JSON.parse(text)).toEqual({
       type: 'about:blank',
       title: 'The upstream could not be reached.',
@@ -129,7 +129,7 @@ describe('JSON as before', () => {
   })
 
   test('for a browser that opens a route of a site', async () => {
-    expect((await get('/wp-json/site/v2/posts')).fields.get('content-type')).toContain('application/json')
+    expect((await get('/wp-json/site/v2/posts')).headers.get('content-type')).toContain('application/json')
   })
 })
 

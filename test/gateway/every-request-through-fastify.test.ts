@@ -34,7 +34,7 @@ const start = async (listen: Record<string, unknown> = {}) => {
   const origin = await startOrigin((received, wire) =>
     wire.respond({
       content: received.method === 'HEAD' ? '' : '[]',
-      fields: { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=60', ETag: '"a"' },
+      headers: { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=60', ETag: '"a"' },
     }),
   )
   onTestFinished(() => origin.close())
@@ -130,8 +130,8 @@ describe('the hooks of a plugin see', () => {
     const { gateway } = await start()
     const ask = async (head: string): Promise<number> => {
       seen.onRequest.length = 0
-      const answer = await exchangeBytes(gateway.publicAddress, `${head}\r\nConnection: close\r\n\r\n`)
-      return Number(/^HTTP\/1\.1 (\d{3})/.exec(answer.toString())?.[1])
+      const response = await exchangeBytes(gateway.publicAddress, `${head}\r\nConnection: close\r\n\r\n`)
+      return Number(/^HTTP\/1\.1 (\d{3})/.exec(response.toString())?.[1])
     }
     const requestLines: readonly (readonly [status: number, head: string])[] = [
       [404, 'GET /nothing HTTP/1.1\r\nHost: a'],
@@ -157,7 +157,7 @@ describe('the hooks of a plugin see', () => {
     const ask = (path: string, method = 'GET'): Promise<number> =>
       new Promise((resolve, reject) => {
         const stream = session.request({ ':path': path, ':method': method })
-        stream.on('response', (fields) => resolve(Number(fields[':status'])))
+        stream.on('response', (headers) => resolve(Number(headers[':status'])))
         stream.on('error', reject)
         stream.resume().end()
       })

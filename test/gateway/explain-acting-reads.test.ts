@@ -29,8 +29,10 @@ test.each([
   ['/wp-json/wp/v2/posts', expect.stringMatching(/^(?:read|bypass)/)],
   ['/a-page', expect.stringMatching(/^(?:read|bypass)/)],
 ])('GET %s: %s', async (url, cache) => {
-  const answer = await fetch(`${gateway.adminAddress}/explain?${new URLSearchParams({ method: 'GET', url })}`)
-  expect(((await answer.json()) as { cache: unknown }).cache).toEqual(cache)
+  const response = await fetch(
+    `${gateway.adminAddress}/explain?${new URLSearchParams({ method: 'GET', url })}`,
+  )
+  expect(((await response.json()) as { cache: unknown }).cache).toEqual(cache)
 })
 
 test.each([

@@ -10,7 +10,7 @@ beforeAll(async () => {
   origin = await startOrigin()
   origin.script = ({ target }, wire) =>
     wire.respond({
-      fields: json,
+      headers: json,
       content: target.startsWith('/graphql') ? '{"data":{"posts":[]}}' : '[]',
     })
   const upstream = { targets: [origin.origin] }

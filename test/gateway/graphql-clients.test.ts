@@ -135,6 +135,6 @@ test('clients of all kinds share what is stored', async () => {
   server.forget()
   for (const [, create] of clients) results.push(await create().read())
   for (const result of results) expect(result).toMatchObject({ posts: [{ title: 'Shared' }, {}] })
-  // One for each set of media types that they accept, and one where a client asks for more fields (__typename).
+  // One for each set of media types that they accept, and one where a client asks for more headers (__typename).
   expect(server.requests.length).toBeLessThan(clients.length)
 })

@@ -14,7 +14,7 @@ const explained = async (method: string, body: unknown, url = '/graphql') => {
   const checked = await checkConfig(file, {})
   if (checked.kind === 'faults') throw new Error(JSON.stringify(checked.faults))
   const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
-  return explain(checked.config, { method, target: url, fields: {}, content })
+  return explain(checked.config, { method, target: url, headers: {}, content })
 }
 
 test.each([

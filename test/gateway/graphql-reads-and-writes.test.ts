@@ -117,9 +117,9 @@ describe('a query', () => {
 
   test('with errors, with data: null and with a cookie is not stored', async () => {
     for (let i = 0; i < 2; i += 1) expect((await post({ query: '{ fails }' })).status).not.toContain('stored')
-    server.fields = { 'Set-Cookie': 'a=b' }
+    server.headers = { 'Set-Cookie': 'a=b' }
     for (let i = 0; i < 2; i += 1) expect((await post({ query: posts })).status).not.toMatch(/stored|hit/)
-    server.fields = { 'Cache-Control': 'no-store' }
+    server.headers = { 'Cache-Control': 'no-store' }
     for (let i = 0; i < 2; i += 1) expect((await post({ query: posts })).status).not.toMatch(/stored|hit/)
   })
 

@@ -10,7 +10,7 @@ const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
 beforeAll(async () => {
   site = await startStoredRead(
     '/wp-json/wp/v2/posts/1',
-    (_, wire) => wire.respond({ fields: json, content: '{"id":1,"type":"post"}' }),
+    (_, wire) => wire.respond({ headers: json, content: '{"id":1,"type":"post"}' }),
     (origin) => ({
       wordpress: siteService(origin, {
         mount: '/wp-json',
@@ -107,8 +107,8 @@ test('QUERY is safe: without a rule it passes with its content, is not stored an
   const request =
     'QUERY /any HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}'
   for (const _ of [1, 2]) {
-    const answer = await exchangeBytes(site.gateway.publicAddress, request)
-    expect(answer).toMatch(/^HTTP\/1\.1 200 [\s\S]*cache-status: trellis; fwd=bypass; detail=no-rule/i)
+    const response = await exchangeBytes(site.gateway.publicAddress, request)
+    expect(response).toMatch(/^HTTP\/1\.1 200 [\s\S]*cache-status: trellis; fwd=bypass; detail=no-rule/i)
   }
   expect(
     site.origin.received.filter(({ method }) => method === 'QUERY').map(({ content }) => content.toString()),

@@ -14,12 +14,12 @@ afterAll(() => origin.close())
 beforeEach(() => {
   origin.received.length = 0
   // As WordPress writes links: with its own address.
-  origin.script = ({ target, fields, method }, wire) => {
-    const root = `http://${fields['host']}/index.php/wp-json`
+  origin.script = ({ target, headers, method }, wire) => {
+    const root = `http://${headers['host']}/index.php/wp-json`
     const self = `${root}/wp/v2/posts/1`
     wire.respond({
       status: method === 'POST' ? 201 : 200,
-      fields: {
+      headers: {
         'Content-Type': 'application/json; charset=UTF-8',
         Link: `<${root}/>; rel="https://api.w.org/"`,
         'X-Powered-By': 'PHP/8',
@@ -40,12 +40,12 @@ const start = async (services: Tree, more: Tree = {}): Promise<void> => {
 
 type Options = { readonly method?: string; readonly lines?: readonly string[]; readonly content?: string }
 type Row = [title: string, path: string, options?: Options]
-type Answer = { readonly status: number; readonly head: string; readonly body: string }
+type Reply = { readonly status: number; readonly head: string; readonly body: string }
 const ask = async (
   host: string,
   path: string,
   { method = 'GET', lines = [], content = '' }: Options = {},
-): Promise<Answer> => {
+): Promise<Reply> => {
   const bytes = await exchangeBytes(
     gateway.publicAddress,
     [
@@ -63,10 +63,10 @@ const ask = async (
   const end = bytes.indexOf('\r\n\r\n')
   return { status: Number(bytes.slice(9, 12)), head: bytes.slice(0, end), body: bytes.slice(end + 4) }
 }
-const field = ({ head }: Answer, name: string): string | undefined =>
+const header = ({ head }: Reply, name: string): string | undefined =>
   new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1]?.trim()
 /** Every http(s) URL in head and body, without what is behind its host. */
-const hostsIn = ({ head, body }: Answer): string[] =>
+const hostsIn = ({ head, body }: Reply): string[] =>
   [...new Set(`${head}${body.replaceAll('\\/', '/')}`.match(/https?:\/\/[^/"<>\s]+/g) ?? [])]
     .filter((url) => url !== 'https://api.w.org')
     .sort()
@@ -95,9 +95,9 @@ describe('links of a service', () => {
     await start({ blog: siteService(origin.origin, { hosts: ['blog.example', '*.shop.example'] }) })
     for (const host of ['blog.example', 'a.shop.example', 'b.shop.example']) {
       for (const spelling of [host, `${host.toUpperCase()}.:99`]) {
-        const answer = await ask(spelling, path, options)
-        expect(answer.status).toBeLessThan(500)
-        expect(hostsIn(answer)).toEqual([`https://${host}`])
+        const response = await ask(spelling, path, options)
+        expect(response.status).toBeLessThan(500)
+        expect(hostsIn(response)).toEqual([`https://${host}`])
       }
     }
   })
@@ -106,9 +106,9 @@ describe('links of a service', () => {
     const hosts = ['blog.example', '*.shop.example']
     await start({ blog: siteService(origin.origin, { hosts, publicUrl: 'https://www.blog.example/p' }) })
     for (const host of ['blog.example', 'a.shop.example']) {
-      const answer = await ask(host, path, options)
-      expect(hostsIn(answer)).toEqual(['https://www.blog.example'])
-      expect(answer.head).toContain('<https://www.blog.example/p/index.php/site-json/>')
+      const response = await ask(host, path, options)
+      expect(hostsIn(response)).toEqual(['https://www.blog.example'])
+      expect(response.head).toContain('<https://www.blog.example/p/index.php/site-json/>')
     }
   })
 
@@ -138,12 +138,12 @@ describe('links of a service', () => {
         upstream: { targets: [origin.origin], basePath: '/index.php/wp-json', host: 'preserve' },
       }),
     })
-    origin.script = ({ fields }, wire) => {
-      const root = `http://${fields['host']}/index.php/wp-json`
+    origin.script = ({ headers }, wire) => {
+      const root = `http://${headers['host']}/index.php/wp-json`
       wire.respond({
-        fields: { 'Content-Type': 'application/json' },
+        headers: { 'Content-Type': 'application/json' },
         content: JSON.stringify({
-          ...{ name: 'x', home: `http://${fields['host']}`, namespaces: ['wp/v2'] },
+          ...{ name: 'x', home: `http://${headers['host']}`, namespaces: ['wp/v2'] },
           routes: {
             '/': { namespace: '', methods: ['GET'], endpoints: [], _links: { self: [{ href: `${root}/` }] } },
           },
@@ -153,21 +153,21 @@ describe('links of a service', () => {
     }
     await ask('a.example', `${mount}/`)
     for (const host of ['a.example', 'b.example']) {
-      const answer = await ask(host, `${mount}/site/v2/posts/1`)
-      expect(answer.body.replaceAll('\\/', '/')).toContain(`"https://${host}${mount}/site/v2/posts/1"`)
-      expect(origin.received.at(-1)?.fields['host']).toBe(host)
+      const response = await ask(host, `${mount}/site/v2/posts/1`)
+      expect(response.body.replaceAll('\\/', '/')).toContain(`"https://${host}${mount}/site/v2/posts/1"`)
+      expect(origin.received.at(-1)?.headers['host']).toBe(host)
     }
   })
 
-  test('the answer to OPTIONS has them when the upstream fails', async () => {
+  test('the response to OPTIONS has them when the upstream fails', async () => {
     await start({ blog: siteService(origin.origin, { hosts: ['blog.example', '*.shop.example'] }) })
     origin.script = (_, wire) => wire.respond({ status: 500 })
     for (const host of ['blog.example', 'a.shop.example']) {
-      const answer = await ask(host, `${mount}/site/v2/posts`, { method: 'OPTIONS' })
-      expect(answer.status).toBe(200)
-      expect(hostsIn(answer)).toEqual([`https://${host}`])
-      expect(answer.body.replaceAll('\\/', '/')).toContain(`"https://${host}${mount}/site/v2/posts"`)
-      expect(field(answer, 'content-length')).toBe(String(answer.body.length))
+      const response = await ask(host, `${mount}/site/v2/posts`, { method: 'OPTIONS' })
+      expect(response.status).toBe(200)
+      expect(hostsIn(response)).toEqual([`https://${host}`])
+      expect(response.body.replaceAll('\\/', '/')).toContain(`"https://${host}${mount}/site/v2/posts"`)
+      expect(header(response, 'content-length')).toBe(String(response.body.length))
     }
   })
 
@@ -189,11 +189,11 @@ describe('response headers of a service', () => {
     set: { 'Strict-Transport-Security': 'max-age=31536000', via: 'own', 'Cache-Control': 'no-store' },
     remove: ['x-powered-by', 'X-Request-Id', 'Link', 'Cache-Status'],
   }
-  const expectChanged = (answer: Answer): void => {
-    expect(answer.head.match(/^strict-transport-security: max-age=31536000$/gim)).toHaveLength(1)
-    expect(answer.head.match(/^via: .*$/gim)).toEqual([expect.stringMatching(/^via: own$/)])
-    expect(answer.head.match(/^cache-control: .*$/gim)).toEqual(['Cache-Control: no-store'])
-    expect(answer.head).not.toMatch(/^(?:x-powered-by|x-request-id|link|cache-status):/im)
+  const expectChanged = (response: Reply): void => {
+    expect(response.head.match(/^strict-transport-security: max-age=31536000$/gim)).toHaveLength(1)
+    expect(response.head.match(/^via: .*$/gim)).toEqual([expect.stringMatching(/^via: own$/)])
+    expect(response.head.match(/^cache-control: .*$/gim)).toEqual(['Cache-Control: no-store'])
+    expect(response.head).not.toMatch(/^(?:x-powered-by|x-request-id|link|cache-status):/im)
   }
 
   test.each([
@@ -214,26 +214,26 @@ describe('response headers of a service', () => {
     await start(services({ responseHeaders }))
     const path = `${mount}/site/v2/posts`
     const first = await ask('x', path)
-    const etag = field(first, 'etag')
+    const etag = header(first, 'etag')
     expect(etag).toBeDefined()
     for (const [method, status] of [
       ['GET', 304],
       ['HEAD', 304],
     ] as const) {
-      const answer = await ask('x', path, { method, lines: [`If-None-Match: ${etag}`] })
-      expect(answer.status).toBe(status)
-      expectChanged(answer)
+      const response = await ask('x', path, { method, lines: [`If-None-Match: ${etag}`] })
+      expect(response.status).toBe(status)
+      expectChanged(response)
     }
     const head = await ask('x', path, { method: 'HEAD' })
     expectChanged(head)
-    expect(field(head, 'content-length')).toBe(field(first, 'content-length'))
+    expect(header(head, 'content-length')).toBe(header(first, 'content-length'))
     expect(origin.received).toHaveLength(1)
     // A reload with other headers keeps what is stored, and shows what the upstream had sent.
     const config = { publicUrl: 'https://gateway.example', services: services({}) }
     expect(await gateway.put(config)).toMatchObject({ kind: 'applied' })
     const after = await ask('x', path)
-    expect(field(after, 'x-powered-by')).toBe('PHP/8')
-    expect(field(after, 'cache-status')).toContain('hit')
+    expect(header(after, 'x-powered-by')).toBe('PHP/8')
+    expect(header(after, 'cache-status')).toContain('hit')
     expect(origin.received).toHaveLength(1)
   })
 
@@ -254,16 +254,16 @@ describe('response headers of a service', () => {
     const lines = ['Origin: https://app.example']
     const read = await ask('blog.example', `${mount}/site/v2/posts`, { lines })
     expectChanged(read)
-    expect(field(read, 'access-control-allow-origin')).toBe('https://app.example')
+    expect(header(read, 'access-control-allow-origin')).toBe('https://app.example')
     const preflight = await ask('blog.example', `${mount}/site/v2/posts`, {
       method: 'OPTIONS',
       lines: [...lines, 'Access-Control-Request-Method: GET'],
     })
     expect(preflight.status).toBe(204)
-    expect(field(preflight, 'strict-transport-security')).toBe('max-age=31536000')
-    expect(field(preflight, 'access-control-max-age')).toBe('5')
+    expect(header(preflight, 'strict-transport-security')).toBe('max-age=31536000')
+    expect(header(preflight, 'access-control-max-age')).toBe('5')
     const other = await ask('other.example', `${mount}/site/v2/posts`, { lines })
-    expect(field(other, 'strict-transport-security')).toBeUndefined()
+    expect(header(other, 'strict-transport-security')).toBeUndefined()
   })
 
   test('belong to one service and not to the responses of its batch items', async () => {
@@ -271,7 +271,7 @@ describe('response headers of a service', () => {
       blog: siteService(origin.origin, { responseHeaders }),
       open: { contract: 'open', mount: '/o', upstream: { targets: [origin.origin] } },
     })
-    expect(field(await ask('x', '/o/x'), 'strict-transport-security')).toBeUndefined()
+    expect(header(await ask('x', '/o/x'), 'strict-transport-security')).toBeUndefined()
     const content = '{"requests":[{"path":"/site/v2/posts","method":"POST","body":{"title":"x"}}]}'
     const batch = await ask('x', `${mount}/batch/v1`, { method: 'POST', content })
     expectChanged(batch)

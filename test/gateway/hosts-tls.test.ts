@@ -19,10 +19,10 @@ let origin: Origin
 let gateway: TestGateway
 const sessions: ClientHttp2Session[] = []
 beforeAll(async () => {
-  origin = await startOrigin(({ target, fields }, wire) =>
+  origin = await startOrigin(({ target, headers }, wire) =>
     wire.respond({
-      fields: { 'Cache-Control': 'max-age=60' },
-      content: `${target} ${fields['x-forwarded-host']}`,
+      headers: { 'Cache-Control': 'max-age=60' },
+      content: `${target} ${headers['x-forwarded-host']}`,
     }),
   )
 })
@@ -83,9 +83,9 @@ const session = (servername: string): ClientHttp2Session => {
 }
 const ask = async (
   one: ClientHttp2Session,
-  fields: IncomingHttpHeaders,
+  headers: IncomingHttpHeaders,
 ): Promise<{ readonly status: number | undefined; readonly type: string; readonly body: string }> => {
-  const stream = one.request({ ':path': '/x', ...fields })
+  const stream = one.request({ ':path': '/x', ...headers })
   const head = await new Promise<IncomingHttpHeaders & { ':status'?: number }>((resolve, reject) =>
     stream.once('response', resolve).once('error', reject),
   )
@@ -176,10 +176,10 @@ describe('one connection for several hosts over HTTP/2', () => {
     ['a host without a certificate, under the default one', 'other.example', 'third.example', 200],
   ])('%s', async (_, name, authority, status) => {
     await start()
-    const answer = await ask(session(name), { ':authority': authority, ':path': '/rest/x' })
-    expect(answer.status).toBe(status)
+    const response = await ask(session(name), { ':authority': authority, ':path': '/rest/x' })
+    expect(response.status).toBe(status)
     expect(origin.received).toHaveLength(status === 200 ? 1 : 0)
-    if (status === 421) expect(answer.type).toBe('application/problem+json')
+    if (status === 421) expect(response.type).toBe('application/problem+json')
   })
 
   test('a refused host does not end the connection, and refusals are not remembered for other hosts', async () => {

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { stringify } from 'yaml'
 import { checkConfig } from '../../src/config/load.ts'
 import { explain } from '../../src/gateway/explain.ts'
-import { describeRoutes } from '../../src/gateway/upstream-findings.ts'
+import { describeRoutes } from '../../src/gateway/upstream-issues.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
@@ -13,10 +13,13 @@ type Tree = { readonly [key: string]: unknown }
 
 /** Tells in its response which upstream it is and what it received. */
 const startNamed = (name: string): Promise<Origin> =>
-  startOrigin(({ target, fields, method }, wire) =>
+  startOrigin(({ target, headers, method }, wire) =>
     wire.respond({
-      fields: { 'Content-Type': 'text/plain', 'Cache-Control': method === 'GET' ? 'max-age=60' : 'no-store' },
-      content: [name, target, fields['host'], fields['x-forwarded-host']].join(' '),
+      headers: {
+        'Content-Type': 'text/plain',
+        'Cache-Control': method === 'GET' ? 'max-age=60' : 'no-store',
+      },
+      content: [name, target, headers['host'], headers['x-forwarded-host']].join(' '),
     }),
   )
 
@@ -49,21 +52,21 @@ const start = async (services: Tree, more: Tree = {}): Promise<void> => {
   gateway = await startTestGateway({ services, publicUrl: 'https://gateway.example', ...more })
 }
 
-type Answer = { readonly status: number; readonly head: string; readonly body: string }
+type Reply = { readonly status: number; readonly head: string; readonly body: string }
 
 /** Sends a request as it is written, and closes. */
-const send = async (request: string): Promise<Answer> => {
+const send = async (request: string): Promise<Reply> => {
   const bytes = await exchangeBytes(gateway.publicAddress, request)
   const end = bytes.indexOf('\r\n\r\n')
   return { status: Number(bytes.slice(9, 12)), head: bytes.slice(0, end), body: bytes.slice(end + 4) }
 }
-const get = (host: string, path = '/x', lines: readonly string[] = []): Promise<Answer> =>
+const get = (host: string, path = '/x', lines: readonly string[] = []): Promise<Reply> =>
   send([`GET ${path} HTTP/1.1`, `Host: ${host}`, ...lines, 'Connection: close', '', ''].join('\r\n'))
-const post = (host: string, path: string): Promise<Answer> =>
+const post = (host: string, path: string): Promise<Reply> =>
   send(`POST ${path} HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
-const nameIn = ({ body }: Answer): string => body.split(' ')[0] ?? ''
-const isHit = ({ head }: Answer): boolean => /^cache-status: .*hit/im.test(head)
-const field = ({ head }: Answer, name: string): string | undefined =>
+const nameIn = ({ body }: Reply): string => body.split(' ')[0] ?? ''
+const isHit = ({ head }: Reply): boolean => /^cache-status: .*hit/im.test(head)
+const header = ({ head }: Reply, name: string): string | undefined =>
   new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1]?.trim()
 
 describe('which service answers', () => {
@@ -88,9 +91,9 @@ describe('which service answers', () => {
     ['an unknown host and a mount without hosts', 'other.example', '/rest/x', 'rest'],
     ['a host whose service has the shorter mount', 'blog.example', '/rest/x', 'blog'],
   ])('%s', async (_, host, path, name) => {
-    const answer = await get(host, path)
-    expect(answer.status).toBe(200)
-    expect(nameIn(answer)).toBe(name)
+    const response = await get(host, path)
+    expect(response.status).toBe(200)
+    expect(nameIn(response)).toBe(name)
   })
 
   test.each<[title: string, host: string, path: string, status: number]>([
@@ -128,10 +131,10 @@ describe('which service answers', () => {
       'blog',
     ],
   ])('beside the host: %s', async (_, lines, status, name) => {
-    const answer = await send(['GET /x HTTP/1.1', ...lines, 'Connection: close', '', ''].join('\r\n'))
-    expect(answer.status).toBe(status)
+    const response = await send(['GET /x HTTP/1.1', ...lines, 'Connection: close', '', ''].join('\r\n'))
+    expect(response.status).toBe(status)
     if (name !== '')
-      expect(answer.body).toBe('blog /x 127.0.0.1:PORT blog.example'.replace('PORT', String(blog.port)))
+      expect(response.body).toBe('blog /x 127.0.0.1:PORT blog.example'.replace('PORT', String(blog.port)))
     expect(shop.received).toEqual([])
   })
 
@@ -146,9 +149,9 @@ describe('which service answers', () => {
     ['may agree with Host', 'http://a.shop.example/x', 'a.shop.example', 'shop'],
     ['wins where Host is unknown', 'http://a.shop.example', 'unknown.example', 'shop'],
   ])('a target in absolute form %s', async (_, target, host, name) => {
-    const answer = await get(host, target)
-    expect(answer.status).toBe(200)
-    expect(nameIn(answer)).toBe(name)
+    const response = await get(host, target)
+    expect(response.status).toBe(200)
+    expect(nameIn(response)).toBe(name)
   })
 
   test('the authority of an absolute target is what the upstream and the cache see', async () => {
@@ -176,10 +179,10 @@ describe('a gateway whose services all have hosts', () => {
   test('answers an unknown host with 421 in problem+json, and forwards nothing', async () => {
     await start({ blog: open(blog, { hosts: ['blog.example'] }) })
     for (const host of ['other.example', '127.0.0.1', '[::1]', 'localhost:80', 'a.blog.example']) {
-      const answer = await get(host)
-      expect(answer.status).toBe(421)
-      expect(field(answer, 'content-type')).toBe('application/problem+json')
-      expect(JSON.parse(answer.body)).toMatchObject({ status: 421, code: 'misdirected_request' })
+      const response = await get(host)
+      expect(response.status).toBe(421)
+      expect(header(response, 'content-type')).toBe('application/problem+json')
+      expect(JSON.parse(response.body)).toMatchObject({ status: 421, code: 'misdirected_request' })
     }
     expect(blog.received).toEqual([])
     expect(await gateway.metric('trellis_refusals_total', 'misdirected_request')).toBe(5)
@@ -401,16 +404,16 @@ describe('the command line', () => {
     ['/plants', undefined, { refused: expect.stringMatching(/^404: /) }],
     ['https://shop.example/plants', undefined, { refused: expect.stringMatching(/^404: /) }],
   ])('explains %s, with the Host %s', async (target, host, found) => {
-    const fields = { authorization: 'Bearer x', ...(host === undefined ? {} : { host }) }
-    expect(await explain(await configOf(), { method: 'GET', target, fields })).toMatchObject(found)
+    const headers = { authorization: 'Bearer x', ...(host === undefined ? {} : { host }) }
+    expect(await explain(await configOf(), { method: 'GET', target, headers })).toMatchObject(found)
   })
 
   test('explains that a host has separate stored responses', async () => {
-    const fields = { authorization: 'Bearer x' }
+    const headers = { authorization: 'Bearer x' }
     const explained = await explain(await configOf(), {
       method: 'GET',
       target: 'https://A.shop.example/plants',
-      fields,
+      headers,
     })
     expect(explained['cacheKey']).toBe('shops, /plants, credential, a.shop.example')
   })

@@ -10,7 +10,7 @@ let gateway: TestGateway
 let session: ClientHttp2Session
 beforeAll(async () => {
   origin = await startOrigin((_, wire) =>
-    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '[]' }),
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '[]' }),
   )
   const open = { contract: 'open', mount: '/a', upstream: { targets: [origin.origin] }, websockets: true }
   gateway = await startTestGateway({

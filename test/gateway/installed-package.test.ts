@@ -53,12 +53,12 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'trellis-package-'))
   await builtGateway()
   await succeed('node', ['build.mjs', '--if-outdated', '--package'], resolve('.'))
-  const answer = await succeed(
+  const response = await succeed(
     'npm',
     ['pack', '--ignore-scripts', '--json', '--pack-destination', folder, './package'],
     resolve('.'),
   )
-  const [file] = JSON.parse(answer) as { filename: string; files: { path: string }[] }[]
+  const [file] = JSON.parse(response) as { filename: string; files: { path: string }[] }[]
   packed = file?.files.map(({ path }) => path) ?? []
   tarball = join(folder, file?.filename ?? '')
   project = await mkdtemp(join(folder, 'project-'))
@@ -245,8 +245,8 @@ describe('installed without scripts in an empty project', () => {
     let ports: Record<string, string>
     beforeAll(async () => {
       origin = await startOrigin()
-      const fields = { 'Content-Type': 'text/plain', 'Cache-Control': 'max-age=60' }
-      origin.script = (_, wire) => wire.respond({ fields, content: 'content' })
+      const headers = { 'Content-Type': 'text/plain', 'Cache-Control': 'max-age=60' }
+      origin.script = (_, wire) => wire.respond({ headers, content: 'content' })
       expect(await trellis(['init', 'open', origin.origin])).toMatchObject({ code: 0 })
       ports = {
         TRELLIS_PORT: String(await freePort()),

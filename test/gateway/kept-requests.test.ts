@@ -31,15 +31,15 @@ const send = async (head: string, content = '') => {
 test('an upload in chunks is sent in chunks, its trailers are not', async () => {
   const chunks = '3\r\nabc\r\n0\r\nX-Trailer: planted\r\n\r\n'
   const sent = await send('POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTrailer: X-Trailer', chunks)
-  expect(sent?.fields['transfer-encoding']).toBe('chunked')
+  expect(sent?.headers['transfer-encoding']).toBe('chunked')
   expect(sent?.content.toString()).toBe('abc')
   expect(sent?.head).not.toMatch(/trailer/i)
 })
 
 test('a POST without content has its length, a DELETE has none', async () => {
-  expect((await send('POST /a HTTP/1.1\r\nContent-Length: 0'))?.fields['content-length']).toBe('0')
+  expect((await send('POST /a HTTP/1.1\r\nContent-Length: 0'))?.headers['content-length']).toBe('0')
   origin.received.length = 0
-  expect((await send('DELETE /a HTTP/1.1\r\nContent-Length: 0'))?.fields['content-length']).toBeUndefined()
+  expect((await send('DELETE /a HTTP/1.1\r\nContent-Length: 0'))?.headers['content-length']).toBeUndefined()
 })
 
 test.each([
@@ -47,5 +47,5 @@ test.each([
   ['br;q=0', /br;\s*q=0/],
 ])('Accept-Encoding: %s', async (accepted, forwarded) => {
   const sent = await send(`GET /a HTTP/1.1\r\nAccept-Encoding: ${accepted}`)
-  expect(sent?.fields['accept-encoding']).toMatch(forwarded)
+  expect(sent?.headers['accept-encoding']).toMatch(forwarded)
 })

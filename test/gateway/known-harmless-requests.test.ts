@@ -19,7 +19,7 @@ const script: Script = (request, wire) => {
       : testCookie
   wire.respond({
     status: status === undefined ? 200 : Number(status),
-    fields: request.target.includes('wp-login') ? { ...json, 'Set-Cookie': session } : json,
+    headers: request.target.includes('wp-login') ? { ...json, 'Set-Cookie': session } : json,
     content: '{"id":1,"type":"post"}',
   })
 }
@@ -47,9 +47,9 @@ beforeAll(async () => {
 afterAll(() => site?.close())
 beforeEach(() => site.store())
 
-type Fields = Readonly<Record<string, string>>
-const post = (path: string, body: string | Uint8Array<ArrayBuffer>, fields: Fields = form) =>
-  site.post(path, body, fields)
+type HeaderValues = Readonly<Record<string, string>>
+const post = (path: string, body: string | Uint8Array<ArrayBuffer>, headers: HeaderValues = form) =>
+  site.post(path, body, headers)
 
 const isKept = async (status: string): Promise<void> => {
   expect(status).toBe('trellis; fwd=method; detail=table')
@@ -121,7 +121,7 @@ describe('a heartbeat', () => {
     ['of a service that does not name it', '/unnamed/blog/wp-admin/admin-ajax.php'],
   ])('%s is a write', async (_, path) => isDropped(await post(path, beat)))
 
-  test.each<[string, string | Uint8Array<ArrayBuffer>, Fields]>([
+  test.each<[string, string | Uint8Array<ArrayBuffer>, HeaderValues]>([
     ['as JSON', '{"action":"heartbeat"}', json],
     [
       'as several parts',
@@ -131,7 +131,7 @@ describe('a heartbeat', () => {
     ['of two types', beat, { 'Content-Type': 'application/x-www-form-urlencoded, text/plain' }],
     ['without a type', beat, { 'Content-Type': '' }],
     ['in a content coding', gzipSync(beat), { ...form, 'Content-Encoding': 'gzip' }],
-  ])('%s is a write', async (_, body, fields) => isDropped(await post(ajax, body, fields)))
+  ])('%s is a write', async (_, body, headers) => isDropped(await post(ajax, body, headers)))
 
   test('whose length nobody declares is a write', async () => {
     const body = new ReadableStream({
@@ -178,8 +178,8 @@ describe('a login', () => {
 
 describe('a GraphQL document', () => {
   const graphql = '/blog/graphql'
-  const send = (body: unknown, path = graphql, fields: Fields = json) =>
-    post(path, typeof body === 'string' ? body : JSON.stringify(body), fields)
+  const send = (body: unknown, path = graphql, headers: HeaderValues = json) =>
+    post(path, typeof body === 'string' ? body : JSON.stringify(body), headers)
 
   test.each([
     ['', { query: '{ posts { id } }' }],
@@ -235,7 +235,7 @@ describe('a GraphQL document', () => {
       { 'Content-Type': 'multipart/form-data; boundary=a' },
     ],
     ['with a type for two', '{"query":"{ a }"}', { 'Content-Type': 'application/json, multipart/form-data' }],
-  ] as const)('%s is a write', async (_, body, fields) => isDropped(await send(body, graphql, fields)))
+  ] as const)('%s is a write', async (_, body, headers) => isDropped(await send(body, graphql, headers)))
 
   test('that is no UTF-8 is a write', async () =>
     isDropped(await post(graphql, Buffer.from('{"query":"{ a(b: \\"\xff\\") }"}', 'latin1'), json)))

@@ -12,7 +12,7 @@ import { programPid } from '../support/processes.ts'
 const mebibyte = 1024 * 1024
 /** `TRELLIS_LARGE_MIB=1024 npx vitest run test/gateway/large-contents.test.ts` sends a GiB each way. */
 const size = Number(process.env['TRELLIS_LARGE_MIB'] ?? 256) * mebibyte
-const mostGrowth = 64 * mebibyte
+const maxGrowth = 64 * mebibyte
 
 const piece = Buffer.alloc(64 * 1024, 'large contents ')
 
@@ -49,11 +49,11 @@ const residentBytes = async (): Promise<number> => {
 /** How much more memory the gateway took at most while something went on. */
 const growthDuring = async (work: () => Promise<void>): Promise<number> => {
   const before = await residentBytes()
-  let most = before
+  let max = before
   let isOver = false
   const watch = async (): Promise<void> => {
     while (!isOver) {
-      most = Math.max(most, await residentBytes())
+      max = Math.max(max, await residentBytes())
       await pause(20)
     }
   }
@@ -63,7 +63,7 @@ const growthDuring = async (work: () => Promise<void>): Promise<number> => {
   })
   // The gateway ends only after the last look.
   await watching
-  return most - before
+  return max - before
 }
 
 beforeAll(async () => {
@@ -112,9 +112,9 @@ const upload = async (bytes: number, framed = true): Promise<void> => {
     agent: false,
     headers: framed ? { 'Content-Length': bytes } : {},
   })
-  const answered = once(sent, 'response')
+  const responded = once(sent, 'response')
   await pipeline(contents(bytes), sent)
-  const [response] = (await answered) as [IncomingMessage]
+  const [response] = (await responded) as [IncomingMessage]
   const text = (await response.toArray()).join('')
   expect(JSON.parse(text)).toEqual({ bytes, wrong: 0 })
 }
@@ -127,7 +127,7 @@ test.each([
   `a ${size / mebibyte} MiB %s takes less than 64 MiB of memory`,
   async (_, work) => {
     const grown = await growthDuring(work)
-    expect(grown).toBeLessThan(mostGrowth)
+    expect(grown).toBeLessThan(maxGrowth)
   },
   300_000,
 )

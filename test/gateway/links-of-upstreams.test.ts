@@ -22,8 +22,8 @@ beforeAll(async () => {
     const parameters = path.includes('{')
       ? 'parameters: [{ name: id, in: path, required: true, schema: { type: string } }]'
       : 'parameters: []'
-    const answer = '{ responses: { default: { description: any } } }'
-    return `  ${path}: { ${parameters}, get: ${answer}, post: ${answer} }`
+    const response = '{ responses: { default: { description: any } } }'
+    return `  ${path}: { ${parameters}, get: ${response}, post: ${response} }`
   })
   writeFileSync(
     document,
@@ -69,10 +69,10 @@ beforeEach(() => {
   origin.received.length = 0
 })
 
-type Fields = Readonly<Record<string, string>>
+type HeaderValues = Readonly<Record<string, string>>
 
-const answerWith = (status: number, fields: Fields): void => {
-  const script: Origin['script'] = (_, wire) => wire.respond({ status, fields, content: 'x' })
+const respondWith = (status: number, headers: HeaderValues): void => {
+  const script: Origin['script'] = (_, wire) => wire.respond({ status, headers, content: 'x' })
   origin.script = script
   second.script = script
 }
@@ -80,22 +80,22 @@ const answerWith = (status: number, fields: Fields): void => {
 let asked = 0
 const query = (): string => `n=${++asked}`
 
-const ask = (method: string, target: string, host = 'public.test', fields = ''): Promise<string> =>
+const ask = (method: string, target: string, host = 'public.test', headers = ''): Promise<string> =>
   exchangeBytes(
     gateway.publicAddress,
-    `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\n${fields}Content-Length: 0\r\nConnection: close\r\n\r\n`,
+    `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\n${headers}Content-Length: 0\r\nConnection: close\r\n\r\n`,
   )
 
-const fieldOf = (answer: string, name: string): string | undefined =>
-  new RegExp(`^${name}: ?(.*?)\\r$`, 'im').exec(answer)?.[1]
+const headerOf = (response: string, name: string): string | undefined =>
+  new RegExp(`^${name}: ?(.*?)\\r$`, 'im').exec(response)?.[1]
 
-/** What clients of a service see for a field value that its upstream sends. */
+/** What clients of a service see for a header value that its upstream sends. */
 const shown = async (
   value: string,
   { name = 'Location', path = '/api/books/3', method = 'GET', status = 200, host = 'public.test' } = {},
 ): Promise<string | undefined> => {
-  answerWith(status, { [name]: value })
-  return fieldOf(await ask(method, `${path}?${query()}`, host), name)
+  respondWith(status, { [name]: value })
+  return headerOf(await ask(method, `${path}?${query()}`, host), name)
 }
 
 const own = (): string => origin.origin
@@ -184,7 +184,7 @@ test('a relative reference stays where clients resolve it as the upstream does, 
   expect(await shown('login', { path: '/shop/deep' })).toBe('/shop/deep/login')
 })
 
-describe('every field with URLs', () => {
+describe('every header with URLs', () => {
   test.each([
     ['Content-Location', '/v1/books/7', '/api/books/7'],
     ['Refresh', '5; url=/v1/books/7', '5; url=/api/books/7'],
@@ -208,9 +208,9 @@ describe('every field with URLs', () => {
       wire.write(
         'HTTP/1.1 103 Early Hints\r\nLink: </v1/a.css>; rel=preload; as=style\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
       )
-    const answer = await ask('GET', `/api/books?${query()}`)
-    expect(answer).toMatch(/^HTTP\/1\.1 103 /)
-    expect(fieldOf(answer, 'link')).toBe('</api/a.css>; rel=preload; as=style')
+    const response = await ask('GET', `/api/books?${query()}`)
+    expect(response).toMatch(/^HTTP\/1\.1 103 /)
+    expect(headerOf(response, 'link')).toBe('</api/a.css>; rel=preload; as=style')
   })
 })
 
@@ -233,22 +233,22 @@ describe.each([
 
   test('a hit and HEAD of it show what was stored', async () => {
     const target = `${path}/${query()}`
-    answerWith(200, { Link: `<${own()}/v1/books/8>; rel="next"`, ETag: '"1"' })
+    respondWith(200, { Link: `<${own()}/v1/books/8>; rel="next"`, ETag: '"1"' })
     const expected = `<${publicUrl}${path}/8>; rel="next"`
-    expect(fieldOf(await ask('GET', target), 'link')).toBe(expected)
+    expect(headerOf(await ask('GET', target), 'link')).toBe(expected)
     for (const method of ['GET', 'HEAD']) {
       const hit = await ask(method, target)
       expect(hit).toContain('; hit')
-      expect(fieldOf(hit, 'link')).toBe(expected)
+      expect(headerOf(hit, 'link')).toBe(expected)
     }
     expect(origin.received).toHaveLength(1)
   })
 })
 
 test('a plant store', async () => {
-  answerWith(301, { Location: '/store/plants/7' })
+  respondWith(301, { Location: '/store/plants/7' })
   expect(
-    fieldOf(await ask('GET', '/garden/plants', 'public.test', 'Authorization: Bearer x\r\n'), 'location'),
+    headerOf(await ask('GET', '/garden/plants', 'public.test', 'Authorization: Bearer x\r\n'), 'location'),
   ).toBe('/garden/plants/7')
 })
 
@@ -259,9 +259,9 @@ test('a site, in Refresh too', async () => {
 })
 
 test('an item of a batch', async () => {
-  const fields = { Location: '/v1/books/7', Link: `<${own()}/v1/books>; rel="collection"` }
+  const headers = { Location: '/v1/books/7', Link: `<${own()}/v1/books>; rel="collection"` }
   origin.script = (_, wire) =>
-    wire.respond({ status: 201, fields: { ...fields, 'Content-Type': 'application/json' }, content: '{}' })
+    wire.respond({ status: 201, headers: { ...headers, 'Content-Type': 'application/json' }, content: '{}' })
   const response = await fetch(`${gateway.publicAddress}/documented/batch`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
@@ -281,12 +281,12 @@ test('an item of a batch', async () => {
 describe('a service with several hosts', () => {
   test('uses the host of the request, also for stored responses', async () => {
     const target = `/books/${query()}`
-    answerWith(200, { 'Content-Location': `${own()}/v1/books/7` })
+    respondWith(200, { 'Content-Location': `${own()}/v1/books/7` })
     for (const expected of [/fwd=/, /; hit/]) {
       for (const host of ['a.test', 'b.test']) {
-        const answer = await ask('GET', target, host)
-        expect(fieldOf(answer, 'cache-status')).toMatch(expected)
-        expect(fieldOf(answer, 'content-location')).toBe(`https://${host}:8443/books/7`)
+        const response = await ask('GET', target, host)
+        expect(headerOf(response, 'cache-status')).toMatch(expected)
+        expect(headerOf(response, 'content-location')).toBe(`https://${host}:8443/books/7`)
       }
     }
   })
@@ -305,7 +305,7 @@ test('a client is not sent from https to http', async () => {
     publicUrl: 'http://plain.test',
     services: { pages: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } } },
   })
-  answerWith(301, { Location: 'https://plain.test/a' })
+  respondWith(301, { Location: 'https://plain.test/a' })
   const response = await fetch(`${plain.publicAddress}/a`, { redirect: 'manual' })
   expect(response.headers.get('location')).toBe('https://plain.test/a')
   await plain.close()

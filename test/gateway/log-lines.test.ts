@@ -90,9 +90,9 @@ test('refusals by access and failed fetches of keys are logged with their reason
 })
 
 test('an upstream that fails again and again fills no log: the first failure tells its cause and request', async () => {
-  const answers: Response[] = []
-  for (let i = 0; i < 60; i += 1) answers.push(await fetch(`${gateway.origin}/broken/`))
-  expect(answers.map(({ status }) => status)).toEqual(Array(60).fill(502))
+  const responses: Response[] = []
+  for (let i = 0; i < 60; i += 1) responses.push(await fetch(`${gateway.origin}/broken/`))
+  expect(responses.map(({ status }) => status)).toEqual(Array(60).fill(502))
   const metrics = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
   expect(metrics).toMatch(/^trellis_refusals_total\{(?=.*"broken")(?=.*"upstream_unreachable").*\} 60$/m)
   const lines = () =>
@@ -101,7 +101,7 @@ test('an upstream that fails again and again fills no log: the first failure tel
   await pause(50)
   expect(lines()[0]).toMatchObject({
     held: 0,
-    id: answers[0]?.headers.get('x-request-id'),
+    id: responses[0]?.headers.get('x-request-id'),
     code: 'upstream_unreachable',
     err: { message: expect.stringContaining('ECONNREFUSED') },
   })
@@ -193,8 +193,8 @@ test('an error is logged with its cause behind one colon, and no full stop befor
 test('refusals of the admin side with one reason have one line in ten seconds', async () => {
   const ask = (): Promise<Response> =>
     fetch(`${gateway.adminOrigin}/reload`, { method: 'POST', headers: { origin: 'https://other.example' } })
-  const answers = await Promise.all(Array.from({ length: 50 }, ask))
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([403]))
+  const responses = await Promise.all(Array.from({ length: 50 }, ask))
+  expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([403]))
   await expect.poll(() => logLinesOf(gateway.program, 'admin-refused').length).toBeGreaterThan(0)
   await pause(200)
   expect(logLinesOf(gateway.program, 'admin-refused').length).toBeLessThanOrEqual(2)

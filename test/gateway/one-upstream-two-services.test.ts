@@ -10,9 +10,9 @@ const json = { 'Content-Type': 'application/json; charset=UTF-8' }
 const posts = (mount = '/wp-json'): string => `${gateway.publicAddress}${mount}/wp/v2/posts?per_page=5`
 
 const statusOf = async (url: string): Promise<string | null> => {
-  const answer = await fetch(url)
-  await answer.arrayBuffer()
-  return answer.headers.get('cache-status')
+  const response = await fetch(url)
+  await response.arrayBuffer()
+  return response.headers.get('cache-status')
 }
 
 const site = (mount: string) =>
@@ -44,7 +44,7 @@ afterAll(async () => {
   await origin.close()
 })
 beforeEach(async () => {
-  origin.script = (_, wire) => wire.respond({ fields: json, content: '[]' })
+  origin.script = (_, wire) => wire.respond({ headers: json, content: '[]' })
   await statusOf(posts())
 })
 
@@ -56,9 +56,9 @@ const write = (path: string, method = 'POST'): Promise<Response> =>
     redirect: 'manual',
   })
 
-const answerWrites = (status: number, fields: Readonly<Record<string, string>> = json): void => {
+const respondToWrites = (status: number, headers: Readonly<Record<string, string>> = json): void => {
   origin.script = ({ method }, wire) =>
-    wire.respond(method === 'GET' ? { fields: json, content: '[]' } : { status, fields, content: '{}' })
+    wire.respond(method === 'GET' ? { headers: json, content: '[]' } : { status, headers, content: '{}' })
 }
 
 describe('a site whose pages are an open service', () => {
@@ -69,13 +69,13 @@ describe('a site whose pages are an open service', () => {
     ['a write that failed', '/wp-admin/post.php', 500],
   ])('%s reaches what the interface has stored', async (_, path, status) => {
     expect(await statusOf(posts())).toContain('hit')
-    answerWrites(status, { ...json, Location: '/' })
+    respondToWrites(status, { ...json, Location: '/' })
     expect((await write(path)).status).toBe(status)
     expect(await statusOf(posts())).toContain('fwd=uri-miss')
   })
 
   test('a refusal reaches nothing', async () => {
-    answerWrites(403)
+    respondToWrites(403)
     expect((await write('/wp-admin/post.php')).status).toBe(403)
     expect(await statusOf(posts())).toContain('hit')
   })
@@ -101,16 +101,16 @@ describe('a site whose pages are an open service', () => {
     'a request for a WebSocket that acts as a write reaches what is stored: %s',
     async (path) => {
       // A server without WebSockets ignores the header Upgrade (RFC 9110 §7.8).
-      const answer = await exchangeBytes(
+      const response = await exchangeBytes(
         gateway.publicAddress,
         `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
       )
-      expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+      expect(response).toMatch(/^HTTP\/1\.1 200 /)
       expect(await statusOf(posts())).toContain('fwd=uri-miss')
     },
   )
 
-  test('a method in a field reaches no upstream, and so nothing that is stored', async () => {
+  test('a method in a header reaches no upstream, and so nothing that is stored', async () => {
     const headers = { Authorization: 'Basic YTpi', 'X-HTTP-Method-Override': 'DELETE' }
     await fetch(`${gateway.publicAddress}/index.php/wp-json/wp/v2/posts/5`, { headers })
     expect(origin.received.at(-1)?.head).not.toMatch(/override|DELETE/i)
@@ -118,7 +118,7 @@ describe('a site whose pages are an open service', () => {
   })
 
   test('the same server in another spelling is the same server', async () => {
-    answerWrites(200)
+    respondToWrites(200)
     expect((await write('/spelled/wp-admin/post.php')).status).toBe(200)
     expect(await statusOf(posts())).toContain('fwd=uri-miss')
   })
@@ -201,13 +201,13 @@ test('a route that creates what it shows reaches the lists that may hold it, unl
   const fallback = `${gateway.publicAddress}/wp-json/wp-block-editor/v1/navigation-fallback`
   const list = `${gateway.publicAddress}/wp-json/wp/v2/navigation?per_page=5`
   origin.script = ({ target }, wire) =>
-    wire.respond({ fields: json, status: target.includes('fallback') ? 401 : 200, content: '[]' })
+    wire.respond({ headers: json, status: target.includes('fallback') ? 401 : 200, content: '[]' })
   await statusOf(list)
   await fetch(fallback)
   expect(await statusOf(list)).toContain('hit')
-  origin.script = (_, wire) => wire.respond({ fields: json, content: '{"id":7,"type":"wp_navigation"}' })
-  const answer = await fetch(fallback, { headers: { Authorization: 'Basic YTpi' } })
-  expect(answer.headers.get('cache-status')).toBe('trellis; fwd=bypass; detail=creating-read')
+  origin.script = (_, wire) => wire.respond({ headers: json, content: '{"id":7,"type":"wp_navigation"}' })
+  const response = await fetch(fallback, { headers: { Authorization: 'Basic YTpi' } })
+  expect(response.headers.get('cache-status')).toBe('trellis; fwd=bypass; detail=creating-read')
   expect(await statusOf(list)).toContain('fwd=uri-miss')
 })
 
@@ -229,7 +229,7 @@ test('a group that the response to a write invalidates is one of all open servic
     ...(target === '/list' ? { 'Cache-Groups': '"stock"' } : {}),
   })
   origin.script = ({ method, target }, wire) =>
-    wire.respond({ fields: { 'Cache-Control': 'max-age=60', ...groups(method, target) }, content: 'x' })
+    wire.respond({ headers: { 'Cache-Control': 'max-age=60', ...groups(method, target) }, content: 'x' })
   const cache = { profile: 'rfc-shared-cache' }
   const upstream = { targets: [origin.origin] }
   const own = await startTestGateway({
@@ -256,7 +256,7 @@ test('a write to a service that a reload removes meanwhile reaches what the one 
     if (method === 'PUT') await written.opened
     // Keeps the earlier configuration alive.
     if (target === '/long') await read.opened
-    wire.respond({ fields: { 'Cache-Control': 'max-age=60' }, content: 'x' })
+    wire.respond({ headers: { 'Cache-Control': 'max-age=60' }, content: 'x' })
   }
   const cache = { profile: 'rfc-shared-cache' }
   const upstream = { targets: [origin.origin] }

@@ -3,7 +3,7 @@ import { siteService, startTestGateway, type TestGateway } from '../support/gate
 import { type Origin, startOrigin } from '../support/origin.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
 
-// What ordinary clients send beside the target keeps none of them from a stored answer.
+// What ordinary clients send beside the target keeps none of them from a stored response.
 
 let origin: Origin
 let gateway: TestGateway
@@ -155,14 +155,14 @@ test.each<[string, readonly string[]]>([
   expect(/cache-status: (.*)\r\n/i.exec(await ask())?.[1]).toContain('trellis; hit')
 })
 
-test('a request with a field that looks like a credential is not', async () => {
-  const answer = await fetch(`${gateway.publicAddress}/index.php/site-json/site/v2/posts`, {
+test('a request with a header that looks like a credential is not', async () => {
+  const response = await fetch(`${gateway.publicAddress}/index.php/site-json/site/v2/posts`, {
     headers: { 'X-User-Class': 'a' },
   })
-  expect(answer.headers.get('cache-status')).toBe('trellis; fwd=bypass; detail=authorization')
+  expect(response.headers.get('cache-status')).toBe('trellis; fwd=bypass; detail=authorization')
 })
 
-test('explain names the fields for which a request bypasses the cache', async () => {
+test('explain names the headers for which a request bypasses the cache', async () => {
   const explained = async (...headers: readonly string[]): Promise<unknown> => {
     const url = new URL(`${gateway.adminAddress}/explain`)
     url.searchParams.set('url', '/index.php/site-json/site/v2/posts')
@@ -183,14 +183,14 @@ test('explain names the fields for which a request bypasses the cache', async ()
 test('cookies that make no difference do not reach the upstream; those that may are named to the operator', async () => {
   const url = `${gateway.publicAddress}/index.php/site-json/site/v2/pages`
   const seen: (string | undefined)[] = []
-  origin.script = ({ fields }, wire) => {
-    seen.push(fields['cookie'])
-    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '[]' })
+  origin.script = ({ headers }, wire) => {
+    seen.push(headers['cookie'])
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '[]' })
   }
   const status = async (cookie: string): Promise<string> => {
-    const answer = await fetch(url, { headers: { cookie } })
-    await answer.arrayBuffer()
-    return answer.headers.get('cache-status') ?? ''
+    const response = await fetch(url, { headers: { cookie } })
+    await response.arrayBuffer()
+    return response.headers.get('cache-status') ?? ''
   }
   expect(await status('PHPSESSID=a; woocommerce_cart_hash=b; _ga=c')).toContain('stored')
   expect(await status('PHPSESSID=other; cmplz_marketing=allow')).toContain('trellis; hit')

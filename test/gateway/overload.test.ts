@@ -21,7 +21,7 @@ beforeEach(async () => {
   origin = await startOrigin(async ({ target, content }, wire) => {
     if (target.includes('slow') || content.includes('slow'))
       await new Promise<void>((resolve) => release.push(resolve))
-    wire.respond({ fields: json, content: '[{"id":1}]' })
+    wire.respond({ headers: json, content: '[{"id":1}]' })
   })
 })
 afterEach(async () => {
@@ -73,7 +73,7 @@ describe('a process that has too much to do', () => {
     expect((await get('/site/v2/pages')).status).toBe(200)
   })
 
-  test('gives up hits last, with one answer to each request that comes', async () => {
+  test('gives up hits last, with one response to each request that comes', async () => {
     await start({})
     await get('/site/v2/posts')
     await gateway.put({ overload: { ...calm, rssBytes: 1 }, services: services() })
@@ -97,18 +97,18 @@ describe('a process that has too much to do', () => {
       await get('/site/v2/posts')
       await gateway.put({ overload: { ...calm, rssBytes: 1 }, services: { ...services(), live } })
       await expect.poll(level).toBe(3)
-      const answer = await exchangeBytes(
+      const response = await exchangeBytes(
         gateway.publicAddress,
         `GET ${root}/site/v2/posts HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n`,
       )
-      expect(answer).toMatch(/^HTTP\/1\.1 503 /)
+      expect(response).toMatch(/^HTTP\/1\.1 503 /)
     },
   )
 
   test('serves stale what it may rather than 503', async () => {
     await start({})
     origin.script = (_, wire) =>
-      wire.respond({ fields: { ...json, 'Cache-Control': 'max-age=0', ETag: '"a"' }, content: '[{"id":2}]' })
+      wire.respond({ headers: { ...json, 'Cache-Control': 'max-age=0', ETag: '"a"' }, content: '[{"id":2}]' })
     await get('/site/v2/posts')
     await gateway.put({
       overload: { ...calm, eventLoopUtilization: 0.000_001 },

@@ -30,17 +30,18 @@ afterAll(async () => {
 })
 beforeEach(() => {
   origin.received.length = 0
-  origin.script = (_, wire) => wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '{}' })
+  origin.script = (_, wire) =>
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '{}' })
 })
 
 const digest = (content: Buffer): string => createHash('sha256').update(content).digest('hex')
 const file = randomBytes(3 * 1024 * 1024)
 
-test('an upload reaches the upstream byte for byte, once, and its answer comes back in public names', async () => {
+test('an upload reaches the upstream byte for byte, once, and its response comes back in public names', async () => {
   origin.script = (_, wire) =>
     wire.respond({
       status: 201,
-      fields: {
+      headers: {
         'Content-Type': 'application/json',
         Location: `${origin.origin}/index.php/wp-json/wp/v2/media/9`,
       },
@@ -72,15 +73,16 @@ test('an upload in chunks that exceeds the bound is broken off with 413', async 
     body: Readable.toWeb(stream) as ReadableStream,
     duplex: 'half',
   } as RequestInit).catch((error: unknown) => error)
-  // The client may see the answer or, since it is still sending, the end of the connection.
+  // The client may see the response or, since it is still sending, the end of the connection.
   if (response instanceof Response) expect(response.status).toBe(413)
   else expect(response).toBeInstanceOf(TypeError)
   expect(origin.received).toEqual([])
 })
 
-test('an upload makes the lists it can be in outdated', async () => {
+test('an upload makes the lists it can be in stale', async () => {
   const list = `${gateway.publicAddress}/index.php/site-json/site/v2/media?per_page=2`
-  origin.script = (_, wire) => wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '[]' })
+  origin.script = (_, wire) =>
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '[]' })
   await fetch(list)
   expect((await fetch(list)).headers.get('cache-status')).toContain('hit')
   await fetch(list.replace('?per_page=2', ''), {
@@ -100,7 +102,7 @@ test('an open service gets any method, path and query as they are, under its bas
   expect(response.status).toBe(200)
   expect(origin.received[0]).toMatchObject({ method: 'PROPFIND', target: '/base/A//b/?q=%20a+b&q=2' })
   expect(origin.received[0]?.content.toString()).toBe('<a/>')
-  expect(origin.received[0]?.fields['depth']).toBe('1')
+  expect(origin.received[0]?.headers['depth']).toBe('1')
 })
 
 test('an open service is cached as its upstream allows, and a write to the same target is seen', async () => {
@@ -108,7 +110,7 @@ test('an open service is cached as its upstream allows, and a write to the same 
   origin.script = (_, wire) => {
     count += 1
     wire.respond({
-      fields: { 'Cache-Control': 'max-age=60', 'Content-Type': 'text/plain' },
+      headers: { 'Cache-Control': 'max-age=60', 'Content-Type': 'text/plain' },
       content: String(count),
     })
   }
@@ -150,7 +152,7 @@ test('content on GET of an open service is sent on', async () => {
 })
 
 test.each(['GET', 'POST'])(
-  'an answer of 503 to %s is passed on once, not asked for again',
+  'a response of 503 to %s is passed on once, not asked for again',
   async (method) => {
     origin.script = (_, wire) => wire.respond({ status: 503, content: 'busy' })
     const response = await fetch(`${gateway.publicAddress}/legacy/busy`, { method })
@@ -159,7 +161,7 @@ test.each(['GET', 'POST'])(
   },
 )
 
-test('an answer that breaks off is seen as broken by the client', async () => {
+test('a response that breaks off is seen as broken by the client', async () => {
   // What breaks off before that is answered 502.
   const hasHead = createLatch()
   origin.script = async (_, wire) => {
@@ -172,7 +174,7 @@ test('an answer that breaks off is seen as broken by the client', async () => {
   await expect(response.text()).rejects.toThrow()
 })
 
-test('no connection field of the upstream reaches the client, several Set-Cookie lines do', async () => {
+test('no connection header of the upstream reaches the client, several Set-Cookie lines do', async () => {
   origin.script = (_, wire) => {
     wire.write(
       'HTTP/1.1 200 OK\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: timeout=9\r\nProxy-Authenticate: x\r\n' +
@@ -188,7 +190,7 @@ test('no connection field of the upstream reaches the client, several Set-Cookie
 test('a request that comes back to the gateway is refused', async () => {
   let via: string | undefined
   origin.script = (request, wire) => {
-    via = request.fields['via']
+    via = request.headers['via']
     wire.respond({ content: 'ok' })
   }
   await fetch(`${gateway.publicAddress}/legacy/loop`)

@@ -39,7 +39,7 @@ afterEach(async () => {
 })
 
 const accept: Script = (_request, wire) =>
-  wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '{}' })
+  wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '{}' })
 
 /** An OTLP collector: keeps the last push of each instance. */
 const startCollector = async () => {
@@ -53,7 +53,7 @@ const startCollector = async () => {
     expect(request).toMatchObject({
       method: 'POST',
       target: '/v1/metrics',
-      fields: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json' },
     })
     const [{ resource, scopeMetrics }] = (JSON.parse(request.content.toString()) as Push)
       .resourceMetrics as unknown as [Push['resourceMetrics'][number]]

@@ -10,7 +10,7 @@ let gateway: TestGateway
 beforeAll(async () => {
   origin = await startOrigin((_, wire) =>
     wire.respond({
-      fields: { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=60' },
+      headers: { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=60' },
       content: '[]',
     }),
   )

@@ -102,7 +102,7 @@ beforeEach(async () => {
     count += 1
     wire.respond({
       status: method === 'POST' ? 201 : 200,
-      fields: { 'Content-Type': 'text/plain' },
+      headers: { 'Content-Type': 'text/plain' },
       content: `answer ${count}`,
     })
   }
@@ -188,8 +188,8 @@ describe('a rule stores responses to QUERY by what is sent', () => {
   })
 
   test('two at the same moment are one request to the upstream', async () => {
-    const answers = await Promise.all([query('/open/search', '{}'), query('/open/search', '{}')])
-    expect(answers[0]?.text).toBe(answers[1]?.text)
+    const responses = await Promise.all([query('/open/search', '{}'), query('/open/search', '{}')])
+    expect(responses[0]?.text).toBe(responses[1]?.text)
     expect(origin.received).toHaveLength(1)
   })
 
@@ -282,9 +282,9 @@ describe('an OpenAPI 3.2 document describes QUERY', () => {
     ['a token, which may contain a digest', '', { authorization: 'Bearer a.b.c' }],
     ['X-Amz-Signature in its query', '?X-Amz-Signature=x', {}],
     ['sig in its query', '?s%69g=x', {}],
-  ])('content of a request with %s is keyed and sent as it is', async (_what, search, fields) => {
+  ])('content of a request with %s is keyed and sent as it is', async (_what, search, headers) => {
     const contents = ['{ "most": 5 }', '{"most":5}']
-    for (const content of contents) await query(`/api/signed${search}`, content, { ...json, ...fields })
+    for (const content of contents) await query(`/api/signed${search}`, content, { ...json, ...headers })
     expect(origin.received.map(({ content }) => content.toString())).toEqual(contents)
   })
 
@@ -296,8 +296,8 @@ describe('an OpenAPI 3.2 document describes QUERY', () => {
   test.each([
     ['that no rule stores', '/api/loose', {}, 'no-rule'],
     ['with no-store', '/api/pets', { 'cache-control': 'no-store' }, 'request-no-store'],
-  ])('content of a request %s is sent as it is', async (_what, path, fields, detail) => {
-    const { cache } = await query(path, '{ "most": 5 }', { ...json, ...fields })
+  ])('content of a request %s is sent as it is', async (_what, path, headers, detail) => {
+    const { cache } = await query(path, '{ "most": 5 }', { ...json, ...headers })
     expect([cache, origin.received.at(-1)?.content.toString()]).toEqual([
       `trellis; fwd=bypass; detail=${detail}`,
       '{ "most": 5 }',

@@ -8,16 +8,16 @@ import { exchangeBytes } from '../support/raw-client.ts'
 let origin: Origin
 let gateway: TestGateway
 const list = JSON.stringify([{ id: 1, title: 'x'.repeat(8_000) }])
-/** Less than the answers to the undeclared parameters need. */
-const mostStored = 4 * 1024 * 1024
+/** Less than the responses to the undeclared parameters need. */
+const maxStored = 4 * 1024 * 1024
 
 beforeAll(async () => {
   origin = await startOrigin((request, wire) => {
     if (!request.target.includes('?random')) return wire.respond({ status: 404, content: '{}' })
-    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: list })
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: list })
   })
   gateway = await startTestGateway({
-    cache: { maxBytes: mostStored },
+    cache: { maxBytes: maxStored },
     services: {
       plants: { contract: 'plants', mount: '/', upstream: { targets: [origin.origin] } },
       site: siteService(origin.origin, { unlistedRoutes: 'refuse' }),
@@ -93,5 +93,5 @@ test(`${count} random targets add no metric series and no unbounded memory`, asy
     count / 6,
   )
   expect(await gateway.metric('trellis_cache_evicted_bytes_total')).toBeGreaterThan(0)
-  expect(await gateway.metric('trellis_cache_bytes ')).toBeLessThanOrEqual(mostStored)
+  expect(await gateway.metric('trellis_cache_bytes ')).toBeLessThanOrEqual(maxStored)
 }, 600_000)

@@ -14,7 +14,7 @@ type Tree = { readonly [key: string]: unknown }
 let origin: Origin
 let gateway: TestGateway
 beforeEach(async () => {
-  origin = await startOrigin((_, wire) => wire.respond({ fields: json, content: '{"id":1}' }))
+  origin = await startOrigin((_, wire) => wire.respond({ headers: json, content: '{"id":1}' }))
 })
 afterEach(async () => {
   await gateway.close()
@@ -192,7 +192,7 @@ describe('a store that several processes share', () => {
     const store = shared()
     const limiters = await Promise.all(
       [0, 1].map(() =>
-        createRateLimiter(settings, { mostKeys: 10, clock: systemClock, store, processes: 1, partitionOf }),
+        createRateLimiter(settings, { maxKeys: 10, clock: systemClock, store, processes: 1, partitionOf }),
       ),
     )
     expect(await limiters[0]?.count(caller)).toMatchObject({
@@ -207,7 +207,7 @@ describe('a store that several processes share', () => {
   test('admits requests while it cannot be reached', async () => {
     const store = { take: () => Promise.reject(new Error('gone')) }
     const limiter = await createRateLimiter(settings, {
-      mostKeys: 10,
+      maxKeys: 10,
       clock: systemClock,
       store,
       processes: 1,
@@ -222,12 +222,12 @@ describe('counts in one process', () => {
   beforeEach(() => start([]))
   type RateLimitOf = { readonly max: number; readonly windowMs: number; readonly processes: number }
   /** A limiter and the time that it reads. */
-  const counting = async (mostKeys = 10, { processes = 1, ...more }: Partial<RateLimitOf> = {}) => {
+  const counting = async (maxKeys = 10, { processes = 1, ...more }: Partial<RateLimitOf> = {}) => {
     const time = { nowMs: 0 }
     const limiter = await createRateLimiter(
       { ...settings, ...more },
       {
-        mostKeys,
+        maxKeys,
         clock: { monotonic: () => time.nowMs },
         store: undefined,
         processes,

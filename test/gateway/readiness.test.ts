@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import type { UpstreamFinding } from '../../src/gateway/upstream-findings.ts'
+import type { UpstreamIssue } from '../../src/gateway/upstream-issues.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -59,10 +59,10 @@ test('/readyz lists what the check at the start has found, by kind and service, 
   })
   gateway = await startTestGateway({ services: { site, open: open({ acceptAnyCertificate: true }) } })
   const warning = { finding: 'config', setting: 'services.open.upstream.tls.acceptAnyCertificate' }
-  const found: UpstreamFinding = { service: 'site', kind: 'no-wordpress', text: 'where and why' }
-  const findings = async (): Promise<unknown> => ((await readyz()) as { findings: unknown }).findings
+  const found: UpstreamIssue = { service: 'site', kind: 'no-wordpress', text: 'where and why' }
+  const issues = async (): Promise<unknown> => ((await readyz()) as { findings: unknown }).findings
 
-  expect(await findings()).toEqual([warning])
+  expect(await issues()).toEqual([warning])
   gateway.warn(found)
   gateway.warn(found)
   expect(await readyz()).toEqual({
@@ -74,5 +74,5 @@ test('/readyz lists what the check at the start has found, by kind and service, 
     unknown: ['site', 'open'],
   })
   await gateway.put({ services: { site, open: open({}) } })
-  expect(await findings()).toEqual([])
+  expect(await issues()).toEqual([])
 })

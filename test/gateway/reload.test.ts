@@ -16,8 +16,8 @@ let origin: Origin
 let other: Origin
 let gateway: TestGateway
 beforeEach(async () => {
-  origin = await startOrigin((_, wire) => wire.respond({ fields: json, content: '{"from":"one"}' }))
-  other = await startOrigin((_, wire) => wire.respond({ fields: json, content: '{"from":"other"}' }))
+  origin = await startOrigin((_, wire) => wire.respond({ headers: json, content: '{"from":"one"}' }))
+  other = await startOrigin((_, wire) => wire.respond({ headers: json, content: '{"from":"other"}' }))
 })
 afterEach(async () => {
   await gateway.close()
@@ -112,7 +112,7 @@ describe('a valid configuration', () => {
       await new Promise<void>((resolve) => {
         release = resolve
       })
-      wire.respond({ fields: json, content: '{"from":"slow"}' })
+      wire.respond({ headers: json, content: '{"from":"slow"}' })
     }
     const slow = get('/a/x')
     await origin.until(() => release !== undefined)
@@ -140,14 +140,14 @@ describe('a valid configuration', () => {
         release = resolve
       })
       // Cannot be shared with the waiting request, which fetches again.
-      wire.respond({ fields: { ...json, 'Cache-Control': 'private' }, content: '{"from":"private"}' })
+      wire.respond({ headers: { ...json, 'Cache-Control': 'private' }, content: '{"from":"private"}' })
     }
     const leader = get('/a/x')
     await origin.until(() => release !== undefined)
     const follower = get('/a/x')
     await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(2)
     await gateway.put({ services: services('30s') })
-    origin.script = (_, wire) => wire.respond({ fields: json, content: '{"from":"late"}' })
+    origin.script = (_, wire) => wire.respond({ headers: json, content: '{"from":"late"}' })
     release?.()
     await Promise.all([leader, follower])
     await pause(30)
@@ -162,10 +162,10 @@ describe('a valid configuration', () => {
     origin.script = async ({ target }, wire, count) => {
       // Keeps the earlier configuration alive.
       if (target === '/long') await ended.opened
-      if (count > 2) return wire.respond({ fields: json, content: '{"from":"late"}' })
+      if (count > 2) return wire.respond({ headers: json, content: '{"from":"late"}' })
       await read.opened
       // Cannot be shared with the waiting request, which fetches again.
-      wire.respond({ fields: { ...json, 'Cache-Control': 'private' }, content: '{"from":"private"}' })
+      wire.respond({ headers: { ...json, 'Cache-Control': 'private' }, content: '{"from":"private"}' })
     }
     const long = get('/a/long')
     await origin.until(() => origin.received.length === 1)
@@ -195,7 +195,7 @@ describe('a valid configuration', () => {
           release = resolve
         })
       }
-      wire.respond({ fields: json, content: '{"from":"one"}' })
+      wire.respond({ headers: json, content: '{"from":"one"}' })
     }
     const first = get('/index.php/site-json/site/v2/posts')
     await origin.until(() => release !== undefined)
@@ -206,7 +206,7 @@ describe('a valid configuration', () => {
       method: 'POST',
       headers: { ...json, Authorization: 'Basic YTpi', 'Content-Length': content.length },
     })
-    const answered = once(second, 'response')
+    const responded = once(second, 'response')
     second.write(content.slice(0, 5))
     await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(2)
     await gateway.put({ services: site(other, '2h') })
@@ -214,7 +214,7 @@ describe('a valid configuration', () => {
     expect((await first).status).toBe(200)
     await pause(50)
     second.end(content.slice(5))
-    const [response] = (await answered) as [IncomingMessage]
+    const [response] = (await responded) as [IncomingMessage]
     expect([response.statusCode, await text(response)]).toEqual([200, '{"from":"one"}'])
     await expect.poll(() => origin.open).toBe(0)
   })
@@ -244,9 +244,9 @@ describe('a refused configuration', () => {
     })
     expect(await gateway.metric('trellis_config_reloads_total', 'invalid')).toBe(1)
     expect(await gateway.metric('trellis_config_last_reload_good')).toBe(0)
-    const answer = await post()
-    expect(answer.status).toBe(422)
-    expect(await answer.json()).toMatchObject({ code: 'invalid', detail: expect.stringContaining('ttl') })
+    const response = await post()
+    expect(response.status).toBe(422)
+    expect(await response.json()).toMatchObject({ code: 'invalid', detail: expect.stringContaining('ttl') })
     await gateway.put({ services })
     expect((await ready()).body['degraded']).toEqual([])
     expect((await post()).status).toBe(200)
@@ -288,9 +288,9 @@ describe('a refused configuration', () => {
       keys: ['limits.headerBytes', 'cache.maxBytes'],
     })
     expect(await get('/a/x')).toMatchObject({ text: '{"from":"one"}', cache: expect.stringContaining('hit') })
-    const answer = await post()
-    expect(answer.status).toBe(409)
-    expect(await answer.json()).toMatchObject({ detail: 'limits.headerBytes\ncache.maxBytes' })
+    const response = await post()
+    expect(response.status).toBe(409)
+    expect(await response.json()).toMatchObject({ detail: 'limits.headerBytes\ncache.maxBytes' })
   })
 })
 
@@ -314,13 +314,13 @@ test('100 reloads under load fail no request', async () => {
   gateway = await startTestGateway({ services: services(1) })
   let running = true
   const failures: unknown[] = []
-  let answered = 0
+  let responded = 0
   const client = async (path: string, init: RequestInit): Promise<void> => {
     while (running) {
       try {
         const response = await fetch(gateway.publicAddress + path, init)
         await response.text()
-        if (response.status === 200) answered += 1
+        if (response.status === 200) responded += 1
         else failures.push(response.status)
       } catch (error) {
         failures.push(error)
@@ -341,7 +341,7 @@ test('100 reloads under load fail no request', async () => {
   running = false
   await Promise.all(clients)
   expect(failures).toEqual([])
-  expect(answered).toBeGreaterThan(100)
+  expect(responded).toBeGreaterThan(100)
   expect(await gateway.metric('trellis_config_reloads_total', 'applied')).toBe(100)
 })
 

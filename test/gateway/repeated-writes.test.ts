@@ -10,9 +10,9 @@ const losing = (repeated: number): Script => {
   let isGone = false
   return ({ method }, wire) => {
     if (method !== 'DELETE') {
-      const found = { fields: { ...json, 'Cache-Control': 'max-age=60' }, content: shown }
-      wire.respond(isGone ? { status: 404, fields: json, content: '{}' } : found)
-    } else if (isGone) wire.respond({ status: repeated, fields: json, content: '{}' })
+      const found = { headers: { ...json, 'Cache-Control': 'max-age=60' }, content: shown }
+      wire.respond(isGone ? { status: 404, headers: json, content: '{}' } : found)
+    } else if (isGone) wire.respond({ status: repeated, headers: json, content: '{}' })
     else {
       isGone = true
       wire.reset()

@@ -27,15 +27,15 @@ beforeEach(() => {
 type Sent = {
   readonly method?: string
   readonly path: string
-  readonly fields?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
   readonly content?: string
 }
 
-const send = async ({ method = 'GET', path, fields = {}, content }: Sent): Promise<string> => {
+const send = async ({ method = 'GET', path, headers = {}, content }: Sent): Promise<string> => {
   const lines = Object.entries({
     Host: 'a',
     Connection: 'close',
-    ...fields,
+    ...headers,
     ...(content === undefined ? {} : { 'Content-Length': String(content.length) }),
   })
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
@@ -92,43 +92,43 @@ describe('a POST that names another method is sent as it came, and counts as tha
   test.each<[string, Sent, string]>([
     [
       'by header',
-      { path: '/site/v2/posts/5', fields: { ...json, ...override('PUT') }, content: '{}' },
+      { path: '/site/v2/posts/5', headers: { ...json, ...override('PUT') }, content: '{}' },
       '/wp/v2/posts/5',
     ],
-    ['by header, lower case', { path: '/site/v2/posts/5', fields: override('delete') }, '/wp/v2/posts/5'],
+    ['by header, lower case', { path: '/site/v2/posts/5', headers: override('delete') }, '/wp/v2/posts/5'],
     [
       'by parameter',
-      { path: '/site/v2/posts/5?_method=PATCH', fields: json, content: '{}' },
+      { path: '/site/v2/posts/5?_method=PATCH', headers: json, content: '{}' },
       '/wp/v2/posts/5?_method=PATCH',
     ],
     [
       'by a folded parameter',
-      { path: '/site/v2/posts/5?.method=put', fields: json, content: '{}' },
+      { path: '/site/v2/posts/5?.method=put', headers: json, content: '{}' },
       '/wp/v2/posts/5?_method=put',
     ],
     [
       'by both',
-      { path: '/site/v2/posts/5?_method=PUT', fields: { ...json, ...override('DELETE') }, content: '{}' },
+      { path: '/site/v2/posts/5?_method=PUT', headers: { ...json, ...override('DELETE') }, content: '{}' },
       '/wp/v2/posts/5?_method=PUT',
     ],
     [
       'a form with parts',
-      { path: '/site/v2/posts/5', fields: { ...multipart, ...override('PUT') }, content: parts },
+      { path: '/site/v2/posts/5', headers: { ...multipart, ...override('PUT') }, content: parts },
       '/wp/v2/posts/5',
     ],
     [
       'a form with parts for media',
-      { path: '/site/v2/media/5', fields: { ...multipart, ...override('PUT') }, content: parts },
+      { path: '/site/v2/media/5', headers: { ...multipart, ...override('PUT') }, content: parts },
       '/wp/v2/media/5',
     ],
     [
       'on a route that no table has',
-      { path: '/acme/v1/a?_method=DELETE', fields: multipart, content: parts },
+      { path: '/acme/v1/a?_method=DELETE', headers: multipart, content: parts },
       '/acme/v1/a?_method=DELETE',
     ],
     [
       'its own method',
-      { path: '/site/v2/posts?_method=POST', fields: { ...json, ...override('PUT') }, content: '{}' },
+      { path: '/site/v2/posts?_method=POST', headers: { ...json, ...override('PUT') }, content: '{}' },
       '/wp/v2/posts?_method=POST',
     ],
   ])('%s', async (_, sent, target) => {
@@ -136,7 +136,9 @@ describe('a POST that names another method is sent as it came, and counts as tha
     expect(
       origin.received.map((request) => [request.method, request.target, request.content.toString()]),
     ).toEqual([['POST', upstreamRoot + target, sent.content ?? '']])
-    expect(origin.received[0]?.fields['x-http-method-override']).toBe(sent.fields?.['X-HTTP-Method-Override'])
+    expect(origin.received[0]?.headers['x-http-method-override']).toBe(
+      sent.headers?.['X-HTTP-Method-Override'],
+    )
   })
 })
 
@@ -145,14 +147,14 @@ describe('refused: the upstream sees nothing', () => {
     ['_method on GET', { path: '/site/v2/posts/5?_method=DELETE' }],
     ['_method on GET, folded', { path: '/site/v2/posts/5?.method=DELETE' }],
     ['_method on GET, escaped', { path: '/site/v2/posts/5?%5Fmethod=DELETE' }],
-    ['the field on GET', { path: '/site/v2/posts/5', fields: { 'X-HTTP-Method-Override': 'DELETE' } }],
+    ['the field on GET', { path: '/site/v2/posts/5', headers: { 'X-HTTP-Method-Override': 'DELETE' } }],
     [
       'the field on HEAD',
-      { method: 'HEAD', path: '/site/v2/posts/5', fields: { 'X-HTTP-Method-Override': 'DELETE' } },
+      { method: 'HEAD', path: '/site/v2/posts/5', headers: { 'X-HTTP-Method-Override': 'DELETE' } },
     ],
     [
       'an override with a method that is none',
-      { method: 'POST', path: '/site/v2/posts/5', fields: { 'X-HTTP-Method-Override': 'FOO' } },
+      { method: 'POST', path: '/site/v2/posts/5', headers: { 'X-HTTP-Method-Override': 'FOO' } },
     ],
     ['an override to GET', { method: 'POST', path: '/site/v2/posts/5?_method=GET' }],
     ['an override to a list of methods', { method: 'POST', path: '/site/v2/posts/5?_method[]=PUT' }],
@@ -161,7 +163,7 @@ describe('refused: the upstream sees nothing', () => {
     ['rest_route, escaped', { path: '/site/v2/posts/5?rest%5Froute=/wp/v2/users' }],
     [
       'rest_route on POST',
-      { method: 'POST', path: '/site/v2/posts?rest_route=/wp/v2/users', fields: json, content: '{}' },
+      { method: 'POST', path: '/site/v2/posts?rest_route=/wp/v2/users', headers: json, content: '{}' },
     ],
     ...['rest_route', 'rest.route', 'rest%5Broute', '+rest_route', 'rest_route%00x', 'rest_route%5B%5D'].map(
       (name): [string, Sent] => [
@@ -169,24 +171,24 @@ describe('refused: the upstream sees nothing', () => {
         {
           method: 'POST',
           path: '/site/v2/posts/5',
-          fields: { 'Content-Type': 'application/x-www-form-urlencoded' },
+          headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
           content: `title=a&${name}=%2Fwp%2Fv2%2Fposts%2F6`,
         },
       ],
     ),
-    ['JSON content on GET', { path: '/site/v2/posts/5', fields: json, content: '{"id":6}' }],
+    ['JSON content on GET', { path: '/site/v2/posts/5', headers: json, content: '{"id":6}' }],
     [
       'form content on GET',
       {
         path: '/site/v2/posts/5',
-        fields: { 'Content-Type': 'application/x-www-form-urlencoded' },
+        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
         content: 'id=6',
       },
     ],
     ['another id in the query', { path: '/site/v2/posts/5?id=6' }],
     [
       'another id in the content',
-      { method: 'PUT', path: '/site/v2/posts/5', fields: json, content: '{"id":6}' },
+      { method: 'PUT', path: '/site/v2/posts/5', headers: json, content: '{"id":6}' },
     ],
     ['another parent in the query', { path: '/site/v2/posts/5/revisions?parent=6' }],
     ['more parameters than are read', { path: `/site/v2/posts?${'a=1&'.repeat(400)}` }],
@@ -212,30 +214,30 @@ describe('a form that is not read', () => {
       'an upload',
       {
         path: '/site/v2/media',
-        fields: multipart,
+        headers: multipart,
         content: formOf('name="file"; filename="rest_route"\r\n\r\nx'),
       },
     ],
     [
       'a part whose content speaks of the route',
-      { path: unlisted, fields: multipart, content: formOf('name="a"\r\n\r\nname="rest_route"') },
+      { path: unlisted, headers: multipart, content: formOf('name="a"\r\n\r\nname="rest_route"') },
     ],
     [
       'a method, which WordPress does not read in a form',
-      { path: unlisted, fields: multipart, content: formOf('name="_method"\r\n\r\nDELETE') },
+      { path: unlisted, headers: multipart, content: formOf('name="_method"\r\n\r\nDELETE') },
     ],
-    ['JSON that is sent as a form', { path: unlisted, fields: urlencoded, content: '{"rest_route":1}' }],
+    ['JSON that is sent as a form', { path: unlisted, headers: urlencoded, content: '{"rest_route":1}' }],
     [
       'another name with the beginning of this one',
-      { path: unlisted, fields: urlencoded, content: 'rest_routes=1&x=rest_route' },
+      { path: unlisted, headers: urlencoded, content: 'rest_routes=1&x=rest_route' },
     ],
     [
       'a picture',
-      { path: '/site/v2/media', fields: { 'Content-Type': 'image/png' }, content: 'rest_route=' },
+      { path: '/site/v2/media', headers: { 'Content-Type': 'image/png' }, content: 'rest_route=' },
     ],
     [
       'a form of PUT, which PHP does not read',
-      { method: 'PUT', path: unlisted, fields: multipart, content: formOf('name="rest_route"\r\n\r\n/x') },
+      { method: 'PUT', path: unlisted, headers: multipart, content: formOf('name="rest_route"\r\n\r\n/x') },
     ],
   ])('%s is sent as it came, and nothing is added to its target', async (_, sent) => {
     expect(await send({ method: 'POST', ...sent })).toMatch(/^HTTP\/1\.1 200 /)
@@ -256,52 +258,52 @@ describe('a form that is not read', () => {
       { 'Content-Type': 'application/x-www-form-urlencoded, a' },
       '+rest[route=1',
     ],
-  ])('%s with rest_route is refused, and nothing is sent', async (_, path, fields, content) => {
-    expect(await send({ method: 'POST', path, fields, content })).toMatch(refusal)
+  ])('%s with rest_route is refused, and nothing is sent', async (_, path, headers, content) => {
+    expect(await send({ method: 'POST', path, headers, content })).toMatch(refusal)
     expect(origin.received).toEqual([])
   })
 
   test('with another identifier than the path is refused', async () => {
     const content = formOf('name="id"\r\n\r\n6')
-    expect(await send({ method: 'POST', path: '/site/v2/posts/5', fields: multipart, content })).toMatch(
+    expect(await send({ method: 'POST', path: '/site/v2/posts/5', headers: multipart, content })).toMatch(
       /^HTTP\/1\.1 400 .*The parameter id of the path/s,
     )
     expect(origin.received).toEqual([])
   })
 
   test('in a content coding is refused, since the server in front of PHP may decode it', async () => {
-    const fields = { ...multipart, 'Content-Encoding': 'gzip' }
-    expect(await send({ method: 'POST', path: unlisted, fields, content: 'x' })).toMatch(/^HTTP\/1\.1 415 /)
+    const headers = { ...multipart, 'Content-Encoding': 'gzip' }
+    expect(await send({ method: 'POST', path: unlisted, headers, content: 'x' })).toMatch(/^HTTP\/1\.1 415 /)
     expect(origin.received).toEqual([])
   })
 
   test('a large one ends where the part begins: the upstream never gets it whole, nor that part', async () => {
     const before = formOf(`name="file"; filename="a"\r\n\r\n${'x'.repeat(100_000)}`).replace('--b--\r\n', '')
     const content = before + formOf('name="rest_route"\r\n\r\n/x')
-    expect(await send({ method: 'POST', path: unlisted, fields: multipart, content })).toMatch(refusal)
+    expect(await send({ method: 'POST', path: unlisted, headers: multipart, content })).toMatch(refusal)
     expect(origin.received).toEqual([])
   })
 })
 
-test('a target that was fine before is refused when a field gives it another meaning', async () => {
+test('a target that was fine before is refused when a header gives it another meaning', async () => {
   expect(await send({ path: '/site/v2/posts/5' })).toMatch(/^HTTP\/1\.1 200 /)
-  const fields = { 'X-HTTP-Method-Override': 'DELETE' }
-  expect(await send({ path: '/site/v2/posts/5', fields })).toMatch(/^HTTP\/1\.1 400 /)
+  const headers = { 'X-HTTP-Method-Override': 'DELETE' }
+  expect(await send({ path: '/site/v2/posts/5', headers })).toMatch(/^HTTP\/1\.1 400 /)
   expect(origin.received).toHaveLength(1)
 })
 
 describe('never kept', () => {
   test.each(['_wpnonce=abc', 'password=secret', 'context=edit', 'status=draft'])('%s', async (query) => {
-    const answer = await fetch(`${gateway.publicAddress}${mount}/site/v2/posts?${query}`)
-    expect(answer.headers.get('cache-status')).toContain('fwd=bypass')
+    const response = await fetch(`${gateway.publicAddress}${mount}/site/v2/posts?${query}`)
+    expect(response.headers.get('cache-status')).toContain('fwd=bypass')
   })
 })
 
-describe('fields by which a client could choose its own address, host or scheme', () => {
+describe('headers by which a client could choose its own address, host or scheme', () => {
   test('are made anew or removed', async () => {
     await send({
       path: '/site/v2/posts/5',
-      fields: {
+      headers: {
         'X-Forwarded-Host': 'evil.test',
         'X-Forwarded-For': '6.6.6.6',
         'X-Forwarded-Proto': 'https',
@@ -313,13 +315,13 @@ describe('fields by which a client could choose its own address, host or scheme'
         Connection: 'close, X-Forwarded-For, Via',
       },
     })
-    const { fields = {}, head = '' } = origin.received[0] ?? {}
+    const { headers = {}, head = '' } = origin.received[0] ?? {}
     expect(head).not.toContain('evil.test')
     expect(head).not.toContain('6.6.6.6')
     expect(head).not.toContain('/admin')
-    expect(fields['host']).toBe(new URL(origin.origin).host)
-    expect(fields['x-forwarded-for']).toBe('127.0.0.1')
-    expect(fields['x-forwarded-host']).toBe(new URL(gateway.publicAddress).host)
-    expect(fields['via']).toMatch(/^1\.1 trellis-/)
+    expect(headers['host']).toBe(new URL(origin.origin).host)
+    expect(headers['x-forwarded-for']).toBe('127.0.0.1')
+    expect(headers['x-forwarded-host']).toBe(new URL(gateway.publicAddress).host)
+    expect(headers['via']).toMatch(/^1\.1 trellis-/)
   })
 })

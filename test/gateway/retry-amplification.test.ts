@@ -8,7 +8,7 @@ const refuse: readonly (readonly [string, Script])[] = [
   ['resets every connection', (_, wire) => wire.reset()],
   [
     'answers 503 and asks to come back at once',
-    (_, wire) => wire.respond({ status: 503, fields: { 'Retry-After': '0' } }),
+    (_, wire) => wire.respond({ status: 503, headers: { 'Retry-After': '0' } }),
   ],
 ]
 
@@ -21,7 +21,7 @@ test.each(
   refuse.flatMap(([failure, script]) => breakers.map((breaker) => [failure, ...breaker, script] as const)),
 )(
   'an upstream that %s, with a breaker that %s, is asked at most %s times as often as clients ask',
-  async (_failure, _breaker, most, breaker, script) => {
+  async (_failure, _breaker, max, breaker, script) => {
     const origin = await startOrigin(script)
     const upstream = { targets: [origin.origin], retry: { attempts: 5, budget: 0.2 }, breaker }
     const gateway = await startTestGateway({
@@ -43,7 +43,7 @@ test.each(
     }
     await Promise.all(Array.from({ length: 20 }, (_, from) => work(from)))
     // Two services, each with the three retries that are allowed however little traffic there is.
-    expect(origin.received.length).toBeLessThanOrEqual(most * requests + 6)
+    expect(origin.received.length).toBeLessThanOrEqual(max * requests + 6)
     expect(origin.received.length).toBeGreaterThan(0)
   },
 )

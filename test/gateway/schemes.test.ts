@@ -7,10 +7,10 @@ let origin: Origin
 let gateway: TestGateway
 
 beforeEach(async () => {
-  origin = await startOrigin(({ fields, target }, wire) => {
+  origin = await startOrigin(({ headers, target }, wire) => {
     const lasting = { 'Cache-Control': 'max-age=60' }
-    if (fields['x-forwarded-proto'] === 'https') wire.respond({ fields: lasting, content: 'page' })
-    else wire.respond({ status: 301, fields: { ...lasting, Location: `https://example.org${target}` } })
+    if (headers['x-forwarded-proto'] === 'https') wire.respond({ headers: lasting, content: 'page' })
+    else wire.respond({ status: 301, headers: { ...lasting, Location: `https://example.org${target}` } })
   })
   gateway = await startTestGateway({
     publicUrl: 'https://example.org',

@@ -11,7 +11,7 @@ let set: TestGateway
 beforeAll(async () => {
   origin = await startOrigin((request, wire) => {
     const isPost = request.method === 'POST'
-    wire.respond({ status: isPost ? 201 : 200, fields: json, content: '{"id":9,"type":"post"}' })
+    wire.respond({ status: isPost ? 201 : 200, headers: json, content: '{"id":9,"type":"post"}' })
   })
   stock = await startTestGateway({
     services: { site: siteService(origin.origin, { batch: { split: 'item' } }) },
@@ -35,9 +35,9 @@ afterAll(async () => {
 
 const post = async (gateway: TestGateway, mount: string, content: string): Promise<[number, unknown]> => {
   const url = `${gateway.publicAddress}${mount}/site/v2/posts`
-  const answer = await fetch(url, { method: 'POST', headers: json, body: content })
-  const { code } = (await answer.json()) as { code?: string }
-  return [answer.status, code]
+  const response = await fetch(url, { method: 'POST', headers: json, body: content })
+  const { code } = (await response.json()) as { code?: string }
+  return [response.status, code]
 }
 const text = (bytes: number): string => JSON.stringify({ title: 'x'.repeat(bytes - 12) })
 /** `levels` with the object around. */
@@ -75,8 +75,8 @@ test('an item of a batch may be as large and as deep', async () => {
     `{"requests":[{"path":"/site/v2/posts","body":${nested(levels)}},{"path":"/site/v2/posts","body":${text(7 * mebibyte)}}]}`
   const batch = async (levels: number): Promise<unknown> => {
     const url = `${stock.publicAddress}${usual}/batch/v1`
-    const answer = await fetch(url, { method: 'POST', headers: json, body: content(levels) })
-    const { responses, code } = (await answer.json()) as { responses?: { status: number }[]; code?: string }
+    const response = await fetch(url, { method: 'POST', headers: json, body: content(levels) })
+    const { responses, code } = (await response.json()) as { responses?: { status: number }[]; code?: string }
     return responses?.map(({ status }) => status) ?? code
   }
   // The envelope itself has three levels.

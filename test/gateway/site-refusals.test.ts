@@ -11,7 +11,7 @@ beforeAll(async () => {
   origin = await startOrigin((_, wire) =>
     wire.respond({
       status: 201,
-      fields: { 'Content-Type': 'application/json', Location: 'http://a.example/made/1' },
+      headers: { 'Content-Type': 'application/json', Location: 'http://a.example/made/1' },
       content: '{"id":1}',
     }),
   )
@@ -22,10 +22,10 @@ afterAll(async () => {
   await origin.close()
 })
 
-const write = (path: string, content: string, fields: Record<string, string> = {}): Promise<Response> =>
+const write = (path: string, content: string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(root() + path, {
     method: 'POST',
-    headers: { 'Content-Type': 'application/json', ...fields },
+    headers: { 'Content-Type': 'application/json', ...headers },
     body: content,
   })
 
@@ -75,8 +75,8 @@ describe('refusals of the gateway have the headers of WordPress', () => {
   })
 
   test('its JSON is spelled as PHP spells it', async () => {
-    const answer = await write('/site/v2/posts', JSON.stringify({ status: 'ü/ß' }))
-    const text = await answer.text()
+    const response = await write('/site/v2/posts', JSON.stringify({ status: 'ü/ß' }))
+    const text = await response.text()
     expect(text).toMatch(/^[ -~]+$/)
     expect(text.replaceAll('\\/', '')).not.toContain('/')
   })
@@ -84,11 +84,11 @@ describe('refusals of the gateway have the headers of WordPress', () => {
   test.each(['_jsonp=a-b', '_jsonp[]=cb', '_jsonp=a-b&per_page=0'])(
     'a JSONP callback that is no name is refused first, as a script: %s',
     async (query) => {
-      const answer = await fetch(`${root()}/site/v2/posts?${query}`)
-      expect(answer.status).toBe(400)
-      expect(answer.headers.get('content-type')).toBe('application/javascript; charset=UTF-8')
-      expect(answer.headers.get('allow')).toBeNull()
-      expect(await answer.text()).toBe(
+      const response = await fetch(`${root()}/site/v2/posts?${query}`)
+      expect(response.status).toBe(400)
+      expect(response.headers.get('content-type')).toBe('application/javascript; charset=UTF-8')
+      expect(response.headers.get('allow')).toBeNull()
+      expect(await response.text()).toBe(
         '{"code":"rest_callback_invalid","message":"Invalid JSONP callback function."}',
       )
     },

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { checkConfig } from '../../src/config/load.ts'
-import { describeLearnedRoutes, upstreamNotes } from '../../src/gateway/upstream-findings.ts'
+import { describeLearnedRoutes, upstreamHints } from '../../src/gateway/upstream-issues.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 
@@ -82,7 +82,7 @@ let index: Index
 const script: Script = (request, wire) => {
   const isIndex = request.target === `${basePath}/`
   wire.respond({
-    fields: json,
+    headers: json,
     content: JSON.stringify(isIndex ? index : [{ id: 1, asked: request.target }]),
   })
 }
@@ -273,12 +273,12 @@ test.each([['upstream'], ['static']])(
     const own = await startOrigin((request, wire, count) => {
       const { target, method } = request
       const collection = target.split('/')[5]?.split('?')[0] ?? ''
-      if (target === `${basePath}/`) return wire.respond({ fields: json, content: JSON.stringify(shop) })
+      if (target === `${basePath}/`) return wire.respond({ headers: json, content: JSON.stringify(shop) })
       const item = { id: ids[collection] ?? 1, count }
       const list = method === 'GET' && !/\/\d+$/.test(target.split('?')[0] ?? '')
       return wire.respond({
         status: method === 'POST' ? 201 : 200,
-        fields: json,
+        headers: json,
         content: JSON.stringify(list ? [item] : item),
       })
     })
@@ -338,7 +338,7 @@ test('a route that cannot be read is a warning on the status page, in check and 
   Object.assign(odd.routes, {
     '/shop/v1/(?!x)\u001by': { namespace: 'shop/v1', methods: ['GET'], endpoints },
   })
-  const own = await startOrigin((_, wire) => wire.respond({ fields: json, content: JSON.stringify(odd) }))
+  const own = await startOrigin((_, wire) => wire.respond({ headers: json, content: JSON.stringify(odd) }))
   const services = {
     site: siteService(own.origin, { mount: '/site', names: 'same', discovery: { source: 'upstream' } }),
   }
@@ -350,7 +350,7 @@ test('a route that cannot be read is a warning on the status page, in check and 
     expect(report.notices).toEqual([{ subject: 'site', text }])
     const checked = await checkConfig(JSON.stringify({ services }), {})
     if (checked.kind === 'faults') throw new Error('faulty')
-    expect(await upstreamNotes(checked.config)).toContainEqual({ service: 'site', text })
+    expect(await upstreamHints(checked.config)).toContainEqual({ service: 'site', text })
     expect((await describeLearnedRoutes(checked.config)).refused).toEqual([{ service: 'site', text }])
   } finally {
     await gateway.close()

@@ -151,14 +151,14 @@ describe('clients that hold upstream slots leave others unharmed', () => {
     expect(await askForSeconds(1)).toEqual(new Set(['200']))
   }, 30_000)
 
-  test('64 large answers of one address that are not read', async () => {
+  test('64 large responses of one address that are not read', async () => {
     await start()
     each(64, () => leaveUnread('127.0.0.2'))
     await pause(500)
     expect(await askForSeconds(1)).toEqual(new Set(['200']))
   }, 30_000)
 
-  test('200 large answers of two addresses that are not read', async () => {
+  test('200 large responses of two addresses that are not read', async () => {
     // Before they stand still, the buffers of the loopback take megabytes of each.
     await start({ upstream: { queue: { timeout: '20s' } } })
     each(200, (at) => leaveUnread(at % 2 === 0 ? '127.0.0.2' : '127.0.0.4'))
@@ -166,7 +166,7 @@ describe('clients that hold upstream slots leave others unharmed', () => {
     expect(await askForSeconds(1)).toEqual(new Set(['200']))
   }, 30_000)
 
-  test('120 large answers of 120 addresses that are not read', async () => {
+  test('120 large responses of 120 addresses that are not read', async () => {
     await start({ upstream: { queue: { timeout: '20s' } } })
     each(120, (at) => leaveUnread(addressOf(at)))
     await pause(500)
@@ -203,7 +203,7 @@ describe('clients that hold upstream slots leave others unharmed', () => {
     each(100, (at) => trickle('127.0.0.3', `X-Forwarded-For: 2001:db8:0:1::${at + 1}\r\n`))
     await pause(300)
     expect(await askForSeconds(1, { 'X-Forwarded-For': '2001:db8:0:2::1' })).toEqual(new Set(['200']))
-    expect(origin.mostInFlight).toBeLessThan(40)
+    expect(origin.maxInFlight).toBeLessThan(40)
   }, 30_000)
 
   test.each(['POST', 'GET'])(
@@ -296,10 +296,10 @@ test('an upload that stays behind the rate gets 408 and is counted; one at 20 kB
   await start()
   const slow = trickle('127.0.0.2')
   const honest = dial('127.0.0.4')
-  let answers = ''
+  let responses = ''
   for (const socket of [slow, honest])
     socket.on('data', (chunk: Buffer) => {
-      answers += chunk.toString('latin1')
+      responses += chunk.toString('latin1')
     })
   honest.write(
     'POST /up HTTP/1.1\r\nHost: a.test\r\nContent-Type: image/png\r\nContent-Length: 260000\r\n\r\n',
@@ -312,7 +312,7 @@ test('an upload that stays behind the rate gets 408 and is counted; one at 20 kB
       if (piece > 0) honest.write(Buffer.alloc(piece, 'p'))
     }, 100),
   )
-  await expect.poll(() => answers, { timeout: 25_000 }).toContain('HTTP/1.1 408')
-  await expect.poll(() => answers, { timeout: 25_000 }).toContain('HTTP/1.1 200')
+  await expect.poll(() => responses, { timeout: 25_000 }).toContain('HTTP/1.1 408')
+  await expect.poll(() => responses, { timeout: 25_000 }).toContain('HTTP/1.1 200')
   expect(await gateway.metric('trellis_upstream_slow_clients_total', 'wait="request-body"')).toBe(1)
 }, 60_000)

@@ -57,8 +57,8 @@ const dial = async (): Promise<Socket> => {
 /** Far less than the gateway's own times, of half a minute and more, and more than a busy machine takes. */
 const soonMs = 15_000
 /** Whether the gateway ended it within that time. */
-const endedWithin = (socket: Socket, mostMs: number): Promise<boolean> =>
-  Promise.race([once(socket, 'close').then(() => true), pause(mostMs).then(() => false)])
+const endedWithin = (socket: Socket, maxMs: number): Promise<boolean> =>
+  Promise.race([once(socket, 'close').then(() => true), pause(maxMs).then(() => false)])
 const cut = (reason: string): Promise<number> =>
   gateway.metric('trellis_connections_cut_total', `reason="${reason}"`)
 
@@ -80,15 +80,15 @@ describe('a client that sends slowly', () => {
   test('gets 408 for content that arrives too slowly, and the upstream gets no request', async () => {
     await start({ headersTimeout: '300ms', requestTimeout: '600ms' })
     const socket = await dial()
-    let answer = ''
+    let response = ''
     socket.on('data', (chunk: Buffer) => {
-      answer += chunk.toString()
+      response += chunk.toString()
     })
     socket.write('POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 1000\r\n\r\n')
     void drip(socket, 'x')
     expect(await endedWithin(socket, soonMs)).toBe(true)
     expect(origin.received).toHaveLength(0)
-    expect(answer === '' || answer.startsWith('HTTP/1.1 408')).toBe(true)
+    expect(response === '' || response.startsWith('HTTP/1.1 408')).toBe(true)
   })
 
   const drip = async (socket: Socket, text: string): Promise<void> => {

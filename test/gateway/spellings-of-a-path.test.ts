@@ -14,7 +14,7 @@ const json = { 'Content-Type': 'application/json; charset=UTF-8' }
 let origin: Origin
 let gateway: TestGateway
 beforeEach(async () => {
-  origin = await startOrigin((_, wire) => wire.respond({ fields: json, content: '{"id":1}' }))
+  origin = await startOrigin((_, wire) => wire.respond({ headers: json, content: '{"id":1}' }))
 })
 afterEach(async () => {
   await gateway.close()
@@ -129,7 +129,7 @@ describe('a limit of an open service counts every spelling that a server may rea
 })
 
 describe('all spellings of a site are one resource', () => {
-  const fields = { 'Content-Type': 'application/json', Authorization: 'Basic YTpi' }
+  const headers = { 'Content-Type': 'application/json', Authorization: 'Basic YTpi' }
   const spellings = [
     '/posts/4',
     '/p%6Fsts/4',
@@ -144,7 +144,7 @@ describe('all spellings of a site are one resource', () => {
     version = 0
     origin.script = ({ method }, wire) => {
       if (method !== 'GET') version += 1
-      wire.respond({ fields: json, content: JSON.stringify({ id: 4, type: 'post', slug: 'a', version }) })
+      wire.respond({ headers: json, content: JSON.stringify({ id: 4, type: 'post', slug: 'a', version }) })
     }
     const cache = { rules: [{ match: 'GET /**', ttl: '60s' }] }
     await start({ wp: siteService(origin.origin, { mount: '/wp', names: 'same', cache }) })
@@ -157,7 +157,7 @@ describe('all spellings of a site are one resource', () => {
   const write = async (method: string, path: string): Promise<void> => {
     const response = await fetch(`${gateway.publicAddress}/wp/wp/v2${path}`, {
       method,
-      headers: fields,
+      headers: headers,
       body: '{"slug":"b"}',
     })
     await response.arrayBuffer()
@@ -195,7 +195,7 @@ describe('all spellings of a site are one resource', () => {
       const body = JSON.stringify({ requests })
       const response = await fetch(`${gateway.publicAddress}/wp/batch/v1`, {
         method: 'POST',
-        headers: fields,
+        headers: headers,
         body,
       })
       const { responses } = (await response.json()) as { responses: { status: number }[] }

@@ -12,11 +12,11 @@ afterAll(() => dispatcher.destroy())
 
 const path = '/index.php/site-json/site/v2/posts/7'
 
-/** Asks on a connection of its own, and gives back the status of the answer. */
+/** Asks on a connection of its own, and gives back the status of the response. */
 const ask = async (gateway: TestGateway): Promise<number> => {
-  const answer = await request(`${gateway.publicAddress}${path}`, { dispatcher, headersTimeout: 0 })
-  await answer.body.dump()
-  return answer.statusCode
+  const response = await request(`${gateway.publicAddress}${path}`, { dispatcher, headersTimeout: 0 })
+  await response.body.dump()
+  return response.statusCode
 }
 
 const stampede = async (
@@ -46,7 +46,7 @@ const stampede = async (
 
 test(`${readers} concurrent readers of one target send one request to the upstream`, async () => {
   const { origin, gateway, statuses } = await stampede((_, wire) =>
-    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '{"id":7}' }),
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '{"id":7}' }),
   )
   expect(statuses).toHaveLength(readers)
   expect(new Set(statuses)).toEqual(new Set([200]))

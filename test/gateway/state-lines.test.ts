@@ -7,11 +7,11 @@ import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 let origin: Origin
 let gateway: GatewayProcess
 
-const answer: Script = (_request, wire) =>
-  wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '[]' })
+const response: Script = (_request, wire) =>
+  wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '[]' })
 
 beforeAll(async () => {
-  origin = await startOrigin(answer)
+  origin = await startOrigin(response)
   gateway = await startGatewayProcess({
     log: { level: 'info' },
     services: {
@@ -60,7 +60,7 @@ test('a failing upstream is logged once when it begins to fail and once when it 
     target: origin.origin,
     cause: expect.stringMatching(/\w/),
   })
-  origin.script = answer
+  origin.script = response
   await expect
     .poll(
       async () => {

@@ -48,9 +48,9 @@ const hangUpWhen = async (
   content: string,
   isThere: () => Promise<void>,
 ): Promise<void> => {
-  const fields =
+  const headers =
     content === '' ? {} : { 'Content-Type': 'application/json', 'Content-Length': content.length }
-  const sent = request(url, { method, agent: false, headers: fields })
+  const sent = request(url, { method, agent: false, headers: headers })
   sent.on('error', () => {})
   sent.end(content)
   await isThere()
@@ -91,7 +91,7 @@ test('a client that disconnects during an upload ends it at the upstream, and fr
         gone = true
       }),
     {},
-    { answersEarly: true },
+    { respondsEarly: true },
   )
   const sent = request(`${gateway.publicAddress}/open/file`, {
     method: 'POST',
@@ -106,7 +106,7 @@ test('a client that disconnects during an upload ends it at the upstream, and fr
   await idle(gateway)
 })
 
-test('a client that goes in the middle of an answer ends it at the upstream', async () => {
+test('a client that goes in the middle of a response ends it at the upstream', async () => {
   let gone = false
   const { origin, gateway } = await gatewayFor((_, wire) => {
     wire.socket.on('close', () => {
@@ -151,7 +151,7 @@ const broken: readonly (readonly [string, Script])[] = [
 test.each(
   broken.flatMap(([name, script]) => ['GET', 'POST'].map((method) => [name, method, script] as const)),
 )(
-  'an answer framed by %s that breaks off is cut for the client (%s), and not kept',
+  'a response framed by %s that breaks off is cut for the client (%s), and not kept',
   async (_, method, script) => {
     const { origin, gateway } = await gatewayFor(script)
     const url = `${gateway.publicAddress}/open/x`
@@ -164,7 +164,7 @@ test.each(
   },
 )
 
-test('to HTTP/1.0, where the end of the connection is the end of the content, a broken answer is a reset', async () => {
+test('to HTTP/1.0, where the end of the connection is the end of the content, a broken response is a reset', async () => {
   const { gateway } = await gatewayFor(broken[0]?.[1] as Script)
   const { hostname, port } = new URL(gateway.publicAddress)
   const socket = connect(Number(port), hostname)

@@ -28,7 +28,7 @@ beforeEach(() => {
   origin.received.length = 0
   origin.script = ({ content }, wire) =>
     wire.respond({
-      fields: { ...json, Connection: 'X-Hop', 'X-Hop': '1' },
+      headers: { ...json, Connection: 'X-Hop', 'X-Hop': '1' },
       content: `{"read":${content.length}}`,
     })
 })
@@ -72,11 +72,11 @@ const overHttp1 = (path: string): Promise<{ status: number | undefined; version:
   })
 
 describe('TLS', () => {
-  test('links, addresses and the fields for the upstream say https', async () => {
+  test('links, addresses and the headers for the upstream say https', async () => {
     await start({ tls: keyPair('good') })
     expect(gateway.publicAddress).toMatch(/^https:/)
     expect(await overHttp1('/a/x')).toMatchObject({ status: 200, version: '1.1' })
-    expect(origin.received[0]?.fields['x-forwarded-proto']).toBe('https')
+    expect(origin.received[0]?.headers['x-forwarded-proto']).toBe('https')
     expect(await gateway.metric('trellis_tls_certificate_expiry_timestamp_seconds')).toBeGreaterThan(
       4_000_000_000,
     )
@@ -123,7 +123,7 @@ describe('TLS', () => {
   })
 })
 
-type Reply = { readonly status: number; readonly fields: IncomingHttpHeaders; readonly body: string }
+type Reply = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly body: string }
 
 const session = async (): Promise<ClientHttp2Session> => {
   const client = connectHttp2(gateway.publicAddress, { ca })
@@ -133,17 +133,17 @@ const session = async (): Promise<ClientHttp2Session> => {
 }
 const ask = (
   client: ClientHttp2Session,
-  fields: Record<string, string>,
+  headers: Record<string, string>,
   body?: string,
   onHead = () => {},
 ): Promise<Reply> =>
   new Promise((resolve, reject) => {
-    const stream = client.request(fields, { endStream: body === undefined })
+    const stream = client.request(headers, { endStream: body === undefined })
     stream.once('error', reject)
     stream.once('response', async (head) => {
       onHead()
       try {
-        resolve({ status: head[':status'] ?? 0, fields: head, body: await text(stream) })
+        resolve({ status: head[':status'] ?? 0, headers: head, body: await text(stream) })
       } catch (error) {
         reject(error)
       }
@@ -169,13 +169,13 @@ describe('HTTP/2', () => {
     const first = await ask(client, { ':path': '/a/hit/1' })
     expect([first.status, first.body]).toEqual([200, '{"read":0}'])
     const second = await ask(client, { ':path': '/a/hit/1' })
-    expect(second.fields['cache-status']).toContain('hit')
+    expect(second.headers['cache-status']).toContain('hit')
     expect(second.body).toBe('{"read":0}')
-    const etag = String(second.fields['etag'])
+    const etag = String(second.headers['etag'])
     const third = await ask(client, { ':path': '/a/hit/1', 'if-none-match': etag })
     expect([third.status, third.body]).toEqual([304, ''])
     const head = await ask(client, { ':path': '/a/hit/1', ':method': 'HEAD' })
-    expect([head.status, head.body, head.fields['content-length']]).toEqual([200, '', '10'])
+    expect([head.status, head.body, head.headers['content-length']]).toEqual([200, '', '10'])
   })
 
   test('connection headers are not forwarded in either direction, and repeated headers stay unchanged', async () => {
@@ -184,46 +184,46 @@ describe('HTTP/2', () => {
         'HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nKeep-Alive: timeout=5\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok',
       )
     const reply = await ask(client, { ':path': '/a/x', te: 'trailers' })
-    expect(reply.fields['set-cookie']).toEqual(['a=1', 'b=2'])
-    expect(reply.fields['connection']).toBeUndefined()
-    expect(reply.fields['keep-alive']).toBeUndefined()
+    expect(reply.headers['set-cookie']).toEqual(['a=1', 'b=2'])
+    expect(reply.headers['connection']).toBeUndefined()
+    expect(reply.headers['keep-alive']).toBeUndefined()
     expect(reply.body).toBe('ok')
-    const names = Object.keys(origin.received[0]?.fields ?? {})
+    const names = Object.keys(origin.received[0]?.headers ?? {})
     expect(names.filter((name) => name.startsWith(':') || name === 'te')).toEqual([])
   })
 
-  test('a field that has one value and came twice is one line, as HTTP/1.1 readers may take it, and ends nothing', async () => {
+  test('a header that has one value and came twice is one line, as HTTP/1.1 readers may take it, and ends nothing', async () => {
     const twice = ['ETag', 'Location', 'Content-Type', 'Last-Modified', 'Age', 'Expires', 'Retry-After']
     const lines = twice.map((name) => `${name}: 1\r\n${name}: 2\r\n`).join('')
     origin.script = (_, wire) => wire.write(`HTTP/1.1 200 OK\r\n${lines}Content-Length: 2\r\n\r\nok`)
     for (const path of ['/a/x', '/a/hit/twice', '/a/hit/twice']) {
       const reply = await ask(client, { ':path': path })
       expect([reply.status, reply.body]).toEqual([200, 'ok'])
-      expect(reply.fields).toMatchObject({ location: '1, 2', 'retry-after': '1, 2' })
+      expect(reply.headers).toMatchObject({ location: '1, 2', 'retry-after': '1, 2' })
     }
   })
 
   test('content is read and checked, and streams, without a length too', async () => {
-    const fields = { ':method': 'POST', authorization: 'Basic YTpi', 'content-type': 'application/json' }
-    const bad = await ask(client, { ...fields, ':path': '/index.php/site-json/site/v2/posts' }, '{"title":')
+    const headers = { ':method': 'POST', authorization: 'Basic YTpi', 'content-type': 'application/json' }
+    const bad = await ask(client, { ...headers, ':path': '/index.php/site-json/site/v2/posts' }, '{"title":')
     expect([bad.status, JSON.parse(bad.body)]).toMatchObject([400, { code: 'rest_invalid_json' }])
     const good = await ask(
       client,
-      { ...fields, ':path': '/index.php/site-json/site/v2/posts' },
+      { ...headers, ':path': '/index.php/site-json/site/v2/posts' },
       '{"title":"x"}',
     )
     expect(good.status).toBe(200)
-    const upload = { ...fields, 'content-type': 'application/octet-stream', ':path': '/a/upload' }
+    const upload = { ...headers, 'content-type': 'application/octet-stream', ':path': '/a/upload' }
     expect((await ask(client, upload, 'x'.repeat(300_000))).body).toBe('{"read":300000}')
     expect(origin.received).toHaveLength(2)
   })
 
-  test('a client that waits for a 100 gets it, and an expectation that nobody has heard of is ignored', async () => {
-    const fields = { ':method': 'POST', ':path': '/a/upload', 'content-type': 'text/plain' }
-    const waiting = client.request({ ...fields, expect: '100-continue' })
+  test('a client that waits for a 100 gets it, and an expectation that nobody has acknowledged is ignored', async () => {
+    const headers = { ':method': 'POST', ':path': '/a/upload', 'content-type': 'text/plain' }
+    const waiting = client.request({ ...headers, expect: '100-continue' })
     waiting.once('continue', () => waiting.end('content'))
     expect(await text(waiting)).toBe('{"read":7}')
-    expect((await ask(client, { ...fields, expect: 'the-best' }, 'content')).body).toBe('{"read":7}')
+    expect((await ask(client, { ...headers, expect: 'the-best' }, 'content')).body).toBe('{"read":7}')
   })
 
   test('Host and :authority that differ are refused before an upstream request', async () => {
@@ -233,7 +233,7 @@ describe('HTTP/2', () => {
     expect(origin.received).toHaveLength(1)
   })
 
-  test('an upstream that breaks off resets the stream: a short answer does not look whole', async () => {
+  test('an upstream that breaks off resets the stream: a short response does not look whole', async () => {
     // What breaks off before that is answered 502.
     const hasHead = createLatch()
     origin.script = async (_, wire) => {

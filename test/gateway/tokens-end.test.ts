@@ -29,8 +29,8 @@ const part = (value: object): string => Buffer.from(JSON.stringify(value)).toStr
 const token = (seconds: number): string =>
   `${part({ alg: 'none' })}.${part({ exp: Math.floor(Date.now() / 1000) + seconds })}.x`
 
-const ask = async (path: string, fields: Record<string, string>) => {
-  const response = await fetch(`${gateway.publicAddress}/own${path}`, { headers: fields })
+const ask = async (path: string, headers: Record<string, string>) => {
+  const response = await fetch(`${gateway.publicAddress}/own${path}`, { headers: headers })
   return { text: await response.text(), status: response.headers.get('cache-status') ?? '' }
 }
 
@@ -38,14 +38,14 @@ test.each([
   ['Authorization', (jwt: string) => `Bearer ${jwt}`],
   ['X-Auth-Token', (jwt: string) => jwt],
 ])('what is stored for a token in %s ends with the token', async (name, write) => {
-  const fields = { [name]: write(token(2)) }
+  const headers = { [name]: write(token(2)) }
   const path = `/${name}`
-  const first = await ask(path, fields)
+  const first = await ask(path, headers)
   expect(Number(/ttl=(\d+)/.exec(first.status)?.[1])).toBeLessThanOrEqual(2)
-  expect((await ask(path, fields)).status).toMatch(/hit/)
-  const later = async () => (await ask(path, fields)).status
+  expect((await ask(path, headers)).status).toMatch(/hit/)
+  const later = async () => (await ask(path, headers)).status
   await expect.poll(later, { timeout: 8_000 }).toMatch(/detail=no-freshness/)
-  expect((await ask(path, fields)).text).not.toBe((await ask(path, fields)).text)
+  expect((await ask(path, headers)).text).not.toBe((await ask(path, headers)).text)
 })
 
 test('a token that lasts longer than the rule, and a credential that is no token, keep the ttl', async () => {

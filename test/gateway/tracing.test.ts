@@ -33,7 +33,7 @@ const startCollector = async () => {
         for (const scope of scopeSpans) spans.push(...scope.spans)
       }
     }
-    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '{}' })
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '{}' })
   })
   ends.push(() => origin.close())
   return { url: origin.origin, spans, services }
@@ -120,7 +120,7 @@ test('the trace of a trusted proxy goes on: server, validate, cache, upstream an
   expect(childrenOf(spans, named('upstream'))).toEqual(['GET'])
   expect(named('GET')?.kind).toBe(3)
   expect(text(named('GET')?.attributes ?? [], 'server.port')).toBe(String(origin.port))
-  expect(origin.received[0]?.fields).toMatchObject({
+  expect(origin.received[0]?.headers).toMatchObject({
     traceparent: `00-${traceId}-${named('upstream')?.spanId}-01`,
     tracestate: 'a=b',
   })
@@ -142,7 +142,7 @@ test('a hit has no upstream span; an exemplar leads from the metrics to its trac
 test('a trace that the client does not record is forwarded unchanged and not recorded', async () => {
   const { ask, origin, finished } = await traced(1)
   await ask('/site/v2/posts', from('00'))
-  expect(origin.received[0]?.fields['traceparent']).toMatch(new RegExp(`^00-${traceId}-[\\da-f]{16}-00$`))
+  expect(origin.received[0]?.headers['traceparent']).toMatch(new RegExp(`^00-${traceId}-[\\da-f]{16}-00$`))
   expect(await finished()).toEqual([])
 })
 
@@ -152,17 +152,17 @@ test.each([
   [1, 200, 200],
 ])(
   'a client cannot have more than a share of %d of its requests recorded, whatever its traceparent says',
-  async (ratio, least, most) => {
+  async (ratio, min, max) => {
     const { ask, origin, finished } = await traced(ratio, undefined, [])
     for (let count = 0; count < 200; count += 1) await ask('/site/v2/posts', from('01'))
     // The trace is still the client's, and the upstream gets the recorded span as parent.
-    expect(origin.received[0]?.fields['traceparent']).toMatch(
+    expect(origin.received[0]?.headers['traceparent']).toMatch(
       new RegExp(`^00-${traceId}-[\\da-f]{16}-0[01]$`),
     )
-    if (ratio === 0) expect(origin.received[0]?.fields['traceparent']).toMatch(/-00$/)
+    if (ratio === 0) expect(origin.received[0]?.headers['traceparent']).toMatch(/-00$/)
     const servers = (await finished()).filter(({ kind }) => kind === 2)
-    expect(servers.length).toBeGreaterThanOrEqual(least)
-    expect(servers.length).toBeLessThanOrEqual(most)
+    expect(servers.length).toBeGreaterThanOrEqual(min)
+    expect(servers.length).toBeLessThanOrEqual(max)
   },
 )
 
@@ -226,7 +226,7 @@ test.each([
   ['never comes to its end', '500 Broken\r\nTransfer-Encoding: chunked'],
   ['changes the protocol', '101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other'],
 ])(
-  'an answer of the collector that %s is given up, and what it was for is counted',
+  'a response of the collector that %s is given up, and what it was for is counted',
   async (_, head) => {
     const collector = await startNagging(head)
     const { ask, gateway } = await start({ otlpUrl: collector.origin, sampleRatio: 1 })
@@ -245,7 +245,7 @@ test('without tracing a valid context is forwarded unchanged, and no other is se
   await ask('/site/v2/posts/1', from('01'))
   await ask('/site/v2/posts/2')
   await ask('/site/v2/posts/3', { headers: { traceparent: 'planted', tracestate: 'planted' } })
-  const sent = origin.received.map(({ fields }) => [fields['traceparent'], fields['tracestate']])
+  const sent = origin.received.map(({ headers }) => [headers['traceparent'], headers['tracestate']])
   expect(sent).toEqual([
     [from('01').headers.traceparent, 'a=b'],
     [undefined, undefined],
@@ -253,14 +253,14 @@ test('without tracing a valid context is forwarded unchanged, and no other is se
   ])
 })
 
-test('a trace is no part of a cache key, and no answer carries one', async () => {
+test('a trace is no part of a cache key, and no response carries one', async () => {
   const { ask, origin } = await traced(1)
-  const answers = [
+  const responses = [
     await ask('/site/v2/posts', from('01')),
     await ask('/site/v2/posts'),
     await ask('/site/v2/posts', from('00')),
   ]
   expect(origin.received).toHaveLength(1)
-  for (const { headers } of answers)
+  for (const { headers } of responses)
     expect([...headers.keys()].filter((name) => name.startsWith('trace'))).toEqual([])
 })

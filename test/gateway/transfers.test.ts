@@ -198,8 +198,8 @@ test.each(['identity', 'gzip'])(
   'a stream that the upstream has compressed passes as it comes under a rule, accepted: %s, and is stored',
   async (coding) => {
     const path = `/ruled/coded?${coding}`
-    origin.script = async ({ fields }, wire) => {
-      const isCoded = String(fields['accept-encoding']).includes('gzip')
+    origin.script = async ({ headers }, wire) => {
+      const isCoded = String(headers['accept-encoding']).includes('gzip')
       wire.write(
         `HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nETag: "1"\r\n${isCoded ? 'Content-Encoding: gzip\r\n' : ''}Connection: close\r\n\r\n`,
       )

@@ -24,13 +24,13 @@ afterAll(async () => {
 beforeEach(() => {
   origin.received.length = 0
   origin.script = (request, wire) =>
-    wire.respond({ fields: json, content: JSON.stringify([{ id: 1, asked: request.target }]) })
+    wire.respond({ headers: json, content: JSON.stringify([{ id: 1, asked: request.target }]) })
 })
 
 const cacheOf = async (url: string, init: RequestInit = {}): Promise<string> => {
-  const answer = await fetch(url, init)
-  await answer.arrayBuffer()
-  return answer.headers.get('cache-status') ?? ''
+  const response = await fetch(url, init)
+  await response.arrayBuffer()
+  return response.headers.get('cache-status') ?? ''
 }
 const targets = (): readonly string[] =>
   origin.received.map(({ target }) => target.replace('/index.php/wp-json/wp/v2', ''))
@@ -59,7 +59,7 @@ describe('a parameter that no route declares', () => {
     ['names that PHP folds', 'pages?my.area=4', 'pages?my_area=4', '/pages?my_area=4'],
     ['escapes of one byte', 'pages?area=%e9', 'pages?area=%E9', '/pages?area=%E9'],
     ['tracking parameters', 'pages?area=5&utm_source=x&gclid=1', 'pages?area=5', '/pages?area=5'],
-  ])('shares one answer where PHP sees no difference: %s', async (_, one, other, sent) => {
+  ])('shares one response where PHP sees no difference: %s', async (_, one, other, sent) => {
     await cacheOf(`${forwarding()}/site/v2/${one}`)
     expect(await cacheOf(`${forwarding()}/site/v2/${other}`)).toContain('hit')
     expect(targets()).toEqual([sent])
@@ -76,12 +76,12 @@ describe('a parameter that no route declares', () => {
     ['a list', 'comments?lang=pl'],
     ['a complete list under a filter', 'posts?author=7&lang=pl'],
     ['one item', 'posts/9?lang=pl'],
-  ])('lets no answer outlive a write to anything: %s', async (_, read) => {
+  ])('lets no response outlive a write to anything: %s', async (_, read) => {
     origin.script = (request, wire) => {
-      const fields = { ...json, 'X-WP-Total': '1', 'X-WP-TotalPages': '1' }
+      const headers = { ...json, 'X-WP-Total': '1', 'X-WP-TotalPages': '1' }
       const item = { id: 9, type: 'post', author: 7, status: 'publish' }
       const isList = !request.target.includes('/posts/9')
-      wire.respond({ fields, content: JSON.stringify(isList ? [item] : item) })
+      wire.respond({ headers, content: JSON.stringify(isList ? [item] : item) })
     }
     const plain = read.replace(/[?&]lang=pl/, '')
     for (const path of [read, plain]) {

@@ -64,13 +64,13 @@ test('answers below 500, and a 500 of the program behind, keep it closed', async
 
 const list = (page: number) => `/site/v2/posts?page=${page}`
 
-test('behind an open breaker: hits go on, stale answers stand in, the rest is 503 with Retry-After, and writes change nothing', async () => {
+test('behind an open breaker: hits go on, stale responses stand in, the rest is 503 with Retry-After, and writes change nothing', async () => {
   let dead = false
   const origin = await originOf((received, wire) =>
     dead
       ? wire.reset()
       : wire.respond({
-          fields: { 'Content-Type': 'application/json' },
+          headers: { 'Content-Type': 'application/json' },
           content: `["${received.target.at(-1)}"]`,
         }),
   )

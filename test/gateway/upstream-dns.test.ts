@@ -51,7 +51,7 @@ test('a changed address is followed as soon as the connections are old enough, w
   await origin.until(() => origin.open <= 2)
 })
 
-test('a connection that is never idle ends with an answer when it is old enough, without a failed request', async () => {
+test('a connection that is never idle ends with a response when it is old enough, without a failed request', async () => {
   const origin = await startOrigin(
     async (_, wire) => {
       await pause(40)
@@ -67,14 +67,14 @@ test('a connection that is never idle ends with an answer when it is old enough,
     { connectionMaxAgeMs: 100 },
     lookup,
   )
-  const answers: string[] = []
+  const responses: string[] = []
   for (let asked = 0; asked < 10; asked += 1) {
-    answers.push(String((await upstream.forward(request())).content))
+    responses.push(String((await upstream.forward(request())).content))
     address.now = '127.0.0.2'
   }
-  expect(answers[0]).toBe('127.0.0.1')
+  expect(responses[0]).toBe('127.0.0.1')
   // Two connections take turns, each busy when it reaches connections.maxAge.
-  expect(answers.slice(-3)).toEqual(['127.0.0.2', '127.0.0.2', '127.0.0.2'])
+  expect(responses.slice(-3)).toEqual(['127.0.0.2', '127.0.0.2', '127.0.0.2'])
 })
 
 test('a name that is gone for a while is upstream_unreachable, and found again by the next request', async () => {
@@ -111,7 +111,7 @@ test('a name server that says nothing costs the connect timeout, not more', asyn
 test('a name is looked for once at a time, however many wait for it, and also when none of them does any more', async () => {
   const origin = await originOnAnyAddress()
   let asked = 0
-  let answer: (() => void) | undefined
+  let response: (() => void) | undefined
   const { upstream } = upstreamOf(
     [`http://upstream.test:${origin.port}`],
     {
@@ -122,7 +122,7 @@ test('a name is looked for once at a time, however many wait for it, and also wh
       asked += 1
       const found = () => callback(null, [{ address: '127.0.0.4', family: 4 }])
       if (asked > 1) found()
-      else answer = found
+      else response = found
     },
   )
   const ask = () => upstream.forward(request())
@@ -133,7 +133,7 @@ test('a name is looked for once at a time, however many wait for it, and also wh
   }
   expect(asked).toBe(1)
   // Those who have given up are passed over, and their results are dropped.
-  answer?.()
+  response?.()
   const address = () => ask().then(({ content }) => String(content), String)
   await expect.poll(address).toBe('127.0.0.4')
   expect(asked).toBeGreaterThan(1)

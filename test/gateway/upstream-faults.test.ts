@@ -17,10 +17,10 @@ const originOf = async (script?: Script, tls?: string): Promise<Origin> => {
 }
 
 const once: Partial<UpstreamOptions> = { retry: { attempts: 1, budget: 0 } }
-/** Only for what no answer ends: a busy machine takes as long over one that comes. */
+/** Only for what no response ends: a busy machine takes as long over one that comes. */
 const notForLong: Partial<UpstreamOptions> = { ...once, timeouts: shortTimes }
 
-/** The code of the error that forwarding a request, or reading its answer, ends with. */
+/** The code of the error that forwarding a request, or reading its response, ends with. */
 const outcome = async (
   origin: string,
   options: Partial<UpstreamOptions> = once,
@@ -37,7 +37,7 @@ const outcome = async (
   }
 }
 
-const head = (fields: string, status = 200) => `HTTP/1.1 ${status} OK\r\n${fields}\r\n`
+const head = (headers: string, status = 200) => `HTTP/1.1 ${status} OK\r\n${headers}\r\n`
 
 const faults: [string, Script, string | number][] = [
   [
@@ -193,7 +193,7 @@ const faults: [string, Script, string | number][] = [
     'upstream_broken',
   ],
   ['a 500', (_, wire) => wire.respond({ status: 500 }), 500],
-  ['a 503', (_, wire) => wire.respond({ status: 503, fields: { 'Retry-After': '600' } }), 503],
+  ['a 503', (_, wire) => wire.respond({ status: 503, headers: { 'Retry-After': '600' } }), 503],
 ]
 
 test.each(faults)('%s', async (_, script, expected) => {

@@ -80,22 +80,22 @@ test('a 404 fails the check, unless that status is expected', async () => {
   expect([await up(other, lenient), await checks(other, 'status')]).toEqual([1, 0])
 })
 
-test('a check that gets no answer ends by its own timeout, and checks of one target never overlap', async () => {
+test('a check that gets no response ends by its own timeout, and checks of one target never overlap', async () => {
   let asking = 0
-  let most = 0
+  let max = 0
   const origin = await originOf(async (_, wire) => {
     asking += 1
-    most = Math.max(most, asking)
+    max = Math.max(max, asking)
     await once(wire.socket, 'close')
     asking -= 1
   })
   const gateway = await gatewayOf([origin], { health: { ...health, timeout: '50ms' } })
   await expect.poll(() => up(gateway, origin)).toBe(0)
   await expect.poll(() => checks(gateway, 'timeout')).toBeGreaterThanOrEqual(2)
-  expect(most).toBe(1)
+  expect(max).toBe(1)
 })
 
-test('an answer that is never complete fails the check; one that is too long is cut and passes', async () => {
+test('a response that is never complete fails the check; one that is too long is cut and passes', async () => {
   const half = await originOf((_, wire) => wire.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'))
   const long = await originOf((_, wire) =>
     wire.write(`HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n${'x'.repeat(100_000)}`),
@@ -214,7 +214,7 @@ test('a target that closes kept connections at any moment passes its checks', as
   expect(new Set(results)).toEqual(new Set(['good']))
 })
 
-test('an answer that breaks off fails the check', async () => {
+test('a response that breaks off fails the check', async () => {
   const origin = await originOf((_, wire) => {
     wire.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf')
     wire.end()
@@ -241,7 +241,7 @@ test('a target whose TLS handshake never ends costs one connection at a time', a
 
 test('a check uses basePath and the Host of requests, and follows no redirect', async () => {
   const origin = await originOf((_, wire) =>
-    wire.respond({ status: 302, fields: { Location: 'http://127.0.0.1:9/elsewhere' } }),
+    wire.respond({ status: 302, headers: { Location: 'http://127.0.0.1:9/elsewhere' } }),
   )
   const gateway = await startTestGateway({
     publicUrl: 'http://shop.example',
@@ -250,7 +250,7 @@ test('a check uses basePath and the Host of requests, and follows no redirect', 
   onTestFinished(() => gateway.close())
   await expect.poll(() => checks(gateway, 'good')).toBeGreaterThan(1)
   const asked = new Set(
-    origin.received.map(({ method, target, fields }) => `${method} ${target} ${fields['host']}`),
+    origin.received.map(({ method, target, headers }) => `${method} ${target} ${headers['host']}`),
   )
   expect([...asked]).toEqual(['GET /app/up?deep=1 shop.example'])
 })

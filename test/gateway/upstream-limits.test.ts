@@ -25,14 +25,14 @@ test('never more requests in flight than allowed, served in the order they came'
   const { origin, held } = await heldOrigin()
   const { upstream } = upstreamOf([origin.origin], { maxConcurrent: 4, queue: { max: 64, timeoutMs: 0 } })
   const asked = Array.from({ length: 60 }, (_, i) => upstream.forward(request({ target: `/${i}` })))
-  for (let answered = 0; answered < 60; answered += 1) {
-    await origin.until(() => held.length === Math.min(4, 60 - answered))
+  for (let responded = 0; responded < 60; responded += 1) {
+    await origin.until(() => held.length === Math.min(4, 60 - responded))
     held.shift()?.()
   }
-  expect(origin.mostInFlight).toBe(4)
-  const answers = await Promise.all(asked)
+  expect(origin.maxInFlight).toBe(4)
+  const responses = await Promise.all(asked)
   const inOrder = Array.from({ length: 60 }, (_, i) => `/${i}`)
-  expect(answers.map(({ content }) => String(content))).toEqual(inOrder)
+  expect(responses.map(({ content }) => String(content))).toEqual(inOrder)
   expect(origin.accepted).toBeLessThanOrEqual(8)
   const order = origin.received.map(({ target }) => target)
   // The first four have connections to open, of which any may be ready first.
@@ -106,10 +106,10 @@ test.each([
   const origin = await originOf(() => {})
   const { upstream } = upstreamOf([origin.origin])
   const caller = new AbortController()
-  const answer = upstream.forward(request({ signal: caller.signal }))
+  const response = upstream.forward(request({ signal: caller.signal }))
   if (ms > 0) await origin.until(() => origin.received.length === 1)
   caller.abort()
-  await expect(answer).rejects.toMatchObject({ code: 'client_gone' })
+  await expect(response).rejects.toMatchObject({ code: 'client_gone' })
   await origin.until(() => upstream.snapshot().inFlight === 0)
   expect(upstream.snapshot()).toMatchObject({ queued: 0, targets: [{ outstanding: 0, state: 'unknown' }] })
   await pause(30)
@@ -121,9 +121,9 @@ test('a caller who goes while it queues leaves the queue', async () => {
   const { upstream, events } = upstreamOf([origin.origin], { maxConcurrent: 1 })
   const first = upstream.forward(request())
   const caller = new AbortController()
-  const answer = upstream.forward(request({ signal: caller.signal }))
+  const response = upstream.forward(request({ signal: caller.signal }))
   caller.abort()
-  await expect(answer).rejects.toMatchObject({ code: 'client_gone' })
+  await expect(response).rejects.toMatchObject({ code: 'client_gone' })
   await origin.until(() => held.length === 1)
   held.shift()?.()
   await first
@@ -138,10 +138,10 @@ test('a slot stays taken during the handshake of an aborted request', async () =
   const timeouts = { ...shortTimes, connectMs: 2_000 }
   const { upstream } = upstreamOf([silent.origin.replace('http:', 'https:')], { timeouts })
   const caller = new AbortController()
-  const answer = upstream.forward(request({ signal: caller.signal }))
+  const response = upstream.forward(request({ signal: caller.signal }))
   await silent.until(() => silent.open === 1)
   caller.abort()
-  await expect(answer).rejects.toMatchObject({ code: 'client_gone' })
+  await expect(response).rejects.toMatchObject({ code: 'client_gone' })
   expect(upstream.snapshot().inFlight).toBe(1)
   await silent.until(() => upstream.snapshot().inFlight === 0)
 })
@@ -224,11 +224,11 @@ test('an upload streams through in pieces, and its length is sent when it is kno
   const stream = () => Readable.from([Buffer.alloc(70_000), Buffer.alloc(30_000)])
   const chunked = await upstream.forward(request({ method: 'POST', content: stream() }))
   const counted = await upstream.forward(
-    request({ method: 'POST', content: stream(), fields: ['content-length', '100000'] }),
+    request({ method: 'POST', content: stream(), headers: ['content-length', '100000'] }),
   )
   expect([String(chunked.content), String(counted.content)]).toEqual(['100000', '100000'])
   expect(
-    origin.received.map(({ fields }) => fields['content-length'] ?? fields['transfer-encoding']),
+    origin.received.map(({ headers }) => headers['content-length'] ?? headers['transfer-encoding']),
   ).toEqual(['chunked', '100000'])
 })
 
@@ -237,14 +237,14 @@ test('an upload that breaks off is the fault of the client, and is not tried aga
   const { upstream } = upstreamOf([origin.origin])
   const content = new Readable({ read() {} })
   content.push('begin')
-  const answer = upstream.forward(request({ method: 'PUT', content, fields: ['content-length', '100'] }))
+  const response = upstream.forward(request({ method: 'PUT', content, headers: ['content-length', '100'] }))
   setTimeout(() => content.destroy(new Error('aborted')), 20)
-  await expect(answer).rejects.toMatchObject({ code: 'client_gone' })
+  await expect(response).rejects.toMatchObject({ code: 'client_gone' })
   expect(upstream.snapshot()).toMatchObject({ inFlight: 0, targets: [{ state: 'unknown', outstanding: 0 }] })
 })
 
 test('an upload whose connection the upstream breaks is the fault of the upstream', async () => {
-  const origin = await startOrigin((_, wire) => wire.reset(), { answersEarly: true })
+  const origin = await startOrigin((_, wire) => wire.reset(), { respondsEarly: true })
   onTestFinished(() => origin.close())
   const { upstream, events } = upstreamOf([origin.origin])
   const content = new Readable({
@@ -258,9 +258,9 @@ test('an upload whose connection the upstream breaks is the fault of the upstrea
   expect(events).toContainEqual(expect.objectContaining({ kind: 'attempt-finished', outcome: 'broken' }))
 })
 
-test('an answer that comes while the content is still going up reaches the caller', async () => {
+test('a response that comes while the content is still going up reaches the caller', async () => {
   const origin = await originOf((_, wire) => wire.respond({ status: 413, content: 'too large' }), {
-    answersEarly: true,
+    respondsEarly: true,
   })
   const { upstream } = upstreamOf([origin.origin])
   const content = new Readable({ read() {} })
@@ -271,7 +271,7 @@ test('an answer that comes while the content is still going up reaches the calle
 })
 
 test('an upload that the upstream does not take ends in time', async () => {
-  const origin = await originOf((_, wire) => void wire.socket.pause(), { answersEarly: true })
+  const origin = await originOf((_, wire) => void wire.socket.pause(), { respondsEarly: true })
   const { upstream } = upstreamOf([origin.origin], { timeouts: shortTimes })
   const endless = new Readable({
     read() {
@@ -284,7 +284,7 @@ test('an upload that the upstream does not take ends in time', async () => {
   expect(endless.destroyed).toBe(true)
 })
 
-test('fields of the connection end here, and Host is the one of the target', async () => {
+test('headers of the connection end here, and Host is the one of the target', async () => {
   const origin = await originOf((_, wire) =>
     wire.write(
       'HTTP/1.1 200 OK\r\nConnection: close, X-Hop, Cache-Control\r\nX-Hop: 1\r\nCache-Control: private\r\n' +
@@ -292,8 +292,8 @@ test('fields of the connection end here, and Host is the one of the target', asy
     ),
   )
   const { upstream } = upstreamOf([origin.origin])
-  const response = await upstream.forward(request({ fields: ['host', 'evil.example', 'accept', '*/*'] }))
-  expect(response.fields).toEqual([
+  const response = await upstream.forward(request({ headers: ['host', 'evil.example', 'accept', '*/*'] }))
+  expect(response.headers).toEqual([
     'Cache-Control',
     'private',
     'Set-Cookie',
@@ -303,7 +303,7 @@ test('fields of the connection end here, and Host is the one of the target', asy
     'Content-Length',
     '0',
   ])
-  expect(origin.received[0]?.fields).toEqual({
+  expect(origin.received[0]?.headers).toEqual({
     host: origin.origin.slice(7),
     connection: 'keep-alive',
     accept: '*/*',
@@ -314,11 +314,11 @@ test.each([
   ['HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n'],
   ['GET', 'HTTP/1.1 204 No Content\r\n\r\n'],
   ['GET', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n'],
-])('%s: %j has no content', async (method, answer) => {
-  const origin = await originOf((_, wire) => wire.write(answer))
+])('%s: %j has no content', async (method, response) => {
+  const origin = await originOf((_, wire) => wire.write(response))
   const { upstream } = upstreamOf([origin.origin])
-  const fields = ['if-none-match', '"x"']
-  expect((await upstream.forward(request({ method, fields }))).content).toBeUndefined()
+  const headers = ['if-none-match', '"x"']
+  expect((await upstream.forward(request({ method, headers }))).content).toBeUndefined()
 })
 
 test('close finishes requests in flight and refuses new ones', async () => {

@@ -18,17 +18,17 @@ const proxied = async (script?: Script, options: Partial<UpstreamOptions> = {}) 
     outgoing.once('close', () => outgoing.writableFinished || gone.abort())
     const length = incoming.headers['content-length']
     try {
-      const answer = await room.upstream.forward(
+      const response = await room.upstream.forward(
         request({
           method: incoming.method as string,
           target: incoming.url as string,
-          fields: length === undefined ? [] : ['content-length', length],
+          headers: length === undefined ? [] : ['content-length', length],
           content: incoming.method === 'POST' ? incoming : undefined,
           signal: gone.signal,
         }),
       )
-      outgoing.writeHead(answer.status, answer.fields as string[])
-      const { content } = answer
+      outgoing.writeHead(response.status, response.headers as string[])
+      const { content } = response
       if (content instanceof Readable) await pipeline(content, outgoing)
       else outgoing.end(content)
     } catch (error) {
@@ -41,14 +41,14 @@ const proxied = async (script?: Script, options: Partial<UpstreamOptions> = {}) 
   return { origin, ...room, address: server.origin }
 }
 
-test('an answer passes with its fields, and the target sees its own Host', async () => {
+test('a response passes with its headers, and the target sees its own Host', async () => {
   const { origin, address, events } = await proxied((received, wire) =>
-    wire.respond({ fields: { 'X-Hop': '1', Connection: 'X-Hop', 'X-End': '2' }, content: received.target }),
+    wire.respond({ headers: { 'X-Hop': '1', Connection: 'X-Hop', 'X-End': '2' }, content: received.target }),
   )
   const response = await fetch(`${address}/a/b?c=1`)
   expect([response.status, await response.text()]).toEqual([200, '/a/b?c=1'])
   expect([response.headers.get('x-hop'), response.headers.get('x-end')]).toEqual([null, '2'])
-  expect(origin.received[0]?.fields['host']).toBe(origin.origin.slice('http://'.length))
+  expect(origin.received[0]?.headers['host']).toBe(origin.origin.slice('http://'.length))
   expect(events).toContainEqual(expect.objectContaining({ kind: 'attempt-finished', outcome: 'answered' }))
 })
 
@@ -61,12 +61,12 @@ test('content passes both ways as it is', async () => {
     headers: { 'content-type': 'application/octet-stream' },
   })
   expect(Buffer.from(await response.arrayBuffer()).equals(content)).toBe(true)
-  expect(origin.received[0]?.fields['content-length']).toBe('300000')
+  expect(origin.received[0]?.headers['content-length']).toBe('300000')
 })
 
 test('a 503 passes exactly once', async () => {
   const { origin, address } = await proxied((_, wire) =>
-    wire.respond({ status: 503, fields: { 'Retry-After': '600' } }),
+    wire.respond({ status: 503, headers: { 'Retry-After': '600' } }),
   )
   expect((await fetch(address)).status).toBe(503)
   expect(origin.received).toHaveLength(1)
@@ -101,10 +101,10 @@ test('both paths share one set of slots, and a full queue is 503', async () => {
   expect([refused.status, await refused.json()]).toEqual([503, { code: 'upstream_busy' }])
   taken.open()
   expect([(await forwarded).status, (await passed).status]).toEqual([200, 200])
-  expect(origin.mostInFlight).toBe(1)
+  expect(origin.maxInFlight).toBe(1)
 })
 
-test('an answer cut off by the upstream is cut off for the client too', async () => {
+test('a response cut off by the upstream is cut off for the client too', async () => {
   const hasHead = createLatch()
   const { address } = await proxied(async (_, wire) => {
     wire.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf')
@@ -116,7 +116,7 @@ test('an answer cut off by the upstream is cut off for the client too', async ()
   await expect(response.text()).rejects.toThrow()
 })
 
-test('a client that goes in the middle of the answer frees the slot and the connection', async () => {
+test('a client that goes in the middle of the response frees the slot and the connection', async () => {
   let gone = false
   const { origin, upstream, address } = await proxied((_, wire) => {
     wire.socket.on('close', () => {

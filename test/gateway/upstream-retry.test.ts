@@ -10,7 +10,7 @@ const originOf = async (script?: Script): Promise<Origin> => {
 
 const post = (text: string) => request({ method: 'POST', content: Buffer.from(text) })
 
-test('a GET whose connection broke is sent once more, and the caller sees one answer', async () => {
+test('a GET whose connection broke is sent once more, and the caller sees one response', async () => {
   const origin = await originOf((_, wire, count) =>
     count === 1 ? wire.reset() : wire.respond({ content: 'ok' }),
   )
@@ -70,7 +70,7 @@ test.each(['600', 'Fri, 01 Jan 2100 00:00:00 GMT', '-1', '1.5', 'a 1', 'Mon, 01 
   'a 503 with Retry-After: %s is handed on, asked for once',
   async (value) => {
     const origin = await originOf((_, wire) =>
-      wire.respond({ status: 503, fields: { 'Retry-After': value }, content: 'no' }),
+      wire.respond({ status: 503, headers: { 'Retry-After': value }, content: 'no' }),
     )
     const { upstream } = upstreamOf([origin.origin])
     const response = await upstream.forward(request())
@@ -91,7 +91,7 @@ test('a 503 of one target is answered by the other one', async () => {
 
 test('a short Retry-After is waited for', async () => {
   const origin = await originOf((_, wire, count) =>
-    count === 1 ? wire.respond({ status: 503, fields: { 'Retry-After': '1' } }) : wire.respond({}),
+    count === 1 ? wire.respond({ status: 503, headers: { 'Retry-After': '1' } }) : wire.respond({}),
   )
   const { upstream } = upstreamOf([origin.origin])
   const started = performance.now()

@@ -74,7 +74,7 @@ test('from the configuration: certificates from files, and the Host of the publi
   onTestFinished(async () => void (await gateway.close()))
   const response = await fetch(`${gateway.publicAddress}/x`, { headers: { Host: 'evil.example' } })
   expect(response.status).toBe(200)
-  expect(origin.received.map(({ target, fields }) => [target, fields['host']])).toEqual([
+  expect(origin.received.map(({ target, headers }) => [target, headers['host']])).toEqual([
     ['/x', 'shop.example'],
   ])
 })

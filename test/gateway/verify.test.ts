@@ -11,14 +11,14 @@ const json = { 'Content-Type': 'application/json' }
 type Shown = { [path: string]: string }
 
 /** Each path shows its text; a write to a path changes it at once and is answered after a while. */
-const start = async (shown: Shown, more: Record<string, unknown> = {}, answerMs = 0): Promise<void> => {
+const start = async (shown: Shown, more: Record<string, unknown> = {}, responseMs = 0): Promise<void> => {
   origin = await startOrigin(async ({ method, target }, wire) => {
     if (method === 'PUT') {
       shown[target] = `${shown[target]}+`
-      await pause(answerMs)
+      await pause(responseMs)
     }
     const content = shown[target] === 'random' ? `{"is":${Math.random()}}` : `{"is":"${shown[target]}"}`
-    wire.respond({ fields: json, content })
+    wire.respond({ headers: json, content })
   })
   gateway = await startTestGateway({
     cache: { verify: { rate: '100/s' }, shared: { lease: '100ms' } },
@@ -48,8 +48,9 @@ const read = async (path: string, headers: Record<string, string> = {}): Promise
 const verified = (outcome: string): Promise<number> =>
   gateway.metric('trellis_verified_total', 'service="pages"', `outcome="${outcome}"`)
 const fetchedAgain = (path: string): number =>
-  origin.received.filter(({ target, fields }) => target === path && fields['user-agent'] === 'trellis-verify')
-    .length
+  origin.received.filter(
+    ({ target, headers }) => target === path && headers['user-agent'] === 'trellis-verify',
+  ).length
 
 describe('cache.verify', () => {
   test('finds a response that is no longer what the upstream says, and drops it', async () => {
@@ -74,7 +75,7 @@ describe('cache.verify', () => {
     const shown: Shown = { '/a': '1","more":"x' }
     await start(shown)
     await read('/a')
-    origin.script = (_, wire) => wire.respond({ fields: json, content: '{ "more": "x", "is": "1" }' })
+    origin.script = (_, wire) => wire.respond({ headers: json, content: '{ "more": "x", "is": "1" }' })
     const before = await verified('same')
     await expect.poll(() => verified('same')).toBeGreaterThan(before + 5)
     expect(await verified('differed')).toBe(0)
@@ -134,7 +135,7 @@ describe('cache.verify', () => {
 })
 
 test('without cache.verify nothing is fetched again', async () => {
-  origin = await startOrigin((_, wire) => wire.respond({ fields: json, content: '{}' }))
+  origin = await startOrigin((_, wire) => wire.respond({ headers: json, content: '{}' }))
   gateway = await startTestGateway({
     services: {
       pages: {
@@ -166,7 +167,7 @@ test('a fault in the table of effects of WordPress is reported under 20 reads a 
     const gone = { deleted: true, previous: { id: 7, type: 'post', status: 'publish', categories: [4] } }
     const item = { id: Number(path.split('/').at(-1)) }
     const content = method === 'DELETE' ? gone : path.endsWith('/categories') ? list : item
-    wire.respond({ fields: json, content: JSON.stringify(content) })
+    wire.respond({ headers: json, content: JSON.stringify(content) })
   })
   const limits = isDefault ? {} : { timeouts: { headers: '1s', total: '1s' } }
   const { upstream, ...site } = siteService(origin.origin, {
@@ -196,8 +197,8 @@ test('a fault in the table of effects of WordPress is reported under 20 reads a 
     expect(await read(category)).toContain('"count":1')
     await expect.poll(() => verified('differed'), { timeout: 210_000 }).toBeGreaterThan(0)
     expect(await read(category)).toContain('"count":0')
-    const answer = await fetch(`${gateway.adminAddress}/recent`)
-    const recent = (await answer.json()) as { readonly invalidations: readonly unknown[] }
+    const response = await fetch(`${gateway.adminAddress}/recent`)
+    const recent = (await response.json()) as { readonly invalidations: readonly unknown[] }
     expect(recent.invalidations[0]).toMatchObject({ cause: 'verify', reach: ['/site/v2/categories'] })
     if (isDefault) process.stdout.write(`reported after ${(performance.now() - written) / 1000} s\n`)
   } finally {

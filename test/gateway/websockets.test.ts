@@ -128,7 +128,7 @@ const open = async (
   return socket
 }
 
-type Refused = { readonly status: number; readonly fields: IncomingHttpHeaders; readonly text: string }
+type Refused = { readonly status: number; readonly headers: IncomingHttpHeaders; readonly text: string }
 
 /** The response to a handshake that is not accepted. */
 const refused = (path: string, options: ClientOptions = {}): Promise<Refused> =>
@@ -139,7 +139,7 @@ const refused = (path: string, options: ClientOptions = {}): Promise<Refused> =>
     socket.on('unexpected-response', async (_, response) => {
       let text = ''
       for await (const chunk of response) text += chunk
-      resolve({ status: response.statusCode ?? 0, fields: response.headers, text })
+      resolve({ status: response.statusCode ?? 0, headers: response.headers, text })
     })
   })
 
@@ -170,7 +170,7 @@ describe('a WebSocket through an open service', () => {
     expect(await gateway.metric('trellis_websockets_total', 'outcome="closed"', 'live')).toBe(1)
   })
 
-  test('has the header fields of any other request: rewritten ones, and none that a client may not set', async () => {
+  test('has the headers of any other request: rewritten ones, and none that a client may not set', async () => {
     const socket = await open('/live/fields', [], {
       headers: {
         'X-Forwarded-For': '1.2.3.4',
@@ -211,8 +211,8 @@ describe('a WebSocket through an open service', () => {
 
   test('passes the refusal of the upstream on', async () => {
     const before = await gateway.metric('trellis_websockets_total', 'outcome="refused"', 'live')
-    const { status, fields, text } = await refused('/live/refused')
-    expect([status, text, fields['x-why'], fields['x-edge']]).toEqual([401, 'never', 'closed', 'yes'])
+    const { status, headers, text } = await refused('/live/refused')
+    expect([status, text, headers['x-why'], headers['x-edge']]).toEqual([401, 'never', 'closed', 'yes'])
     expect(await gateway.metric('trellis_websockets_total', 'outcome="refused"', 'live')).toBe(before + 1)
   })
 
@@ -242,8 +242,8 @@ describe('a WebSocket through an open service', () => {
     expect(echo.handshakes.at(-1)?.headers['x-api-key']).toBeUndefined()
     keyed.terminate()
     ;(await open('/live/limited/room')).terminate()
-    const { status, fields } = await refused('/live/limited/room')
-    expect([status, fields['retry-after'] === undefined]).toEqual([429, false])
+    const { status, headers } = await refused('/live/limited/room')
+    expect([status, headers['retry-after'] === undefined]).toEqual([429, false])
   })
 
   test('closes with 1009 for a message that is longer than messageBytes, in either direction', async () => {
@@ -275,7 +275,7 @@ describe('a WebSocket through an open service', () => {
     socket.terminate()
   })
 
-  test('shows the fields of the 101 that the upstream and the service have set', async () => {
+  test('shows the headers of the 101 that the upstream and the service have set', async () => {
     const socket = new WebSocket(`${gateway.publicAddress.replace('http', 'ws')}/live/fields`)
     onTestFinished(() => socket.terminate())
     const [response] = (await once(socket, 'upgrade')) as [{ headers: IncomingHttpHeaders }]
@@ -404,11 +404,11 @@ describe('handshakes that are not as they must be', () => {
     ['with a body', [version, key, 'Content-Length: 5'], 400],
   ])('%s is refused, and no request behind it is read', async (_, lines, status) => {
     const before = echo.handshakes.length
-    const answer = await exchangeBytes(
+    const response = await exchangeBytes(
       gateway.publicAddress,
       `${handshake(lines)}GET /other/b HTTP/1.1\r\nHost: a\r\n\r\n`,
     )
-    expect(answer.toString().match(/HTTP\/1\.1 \d{3}/g)).toEqual([`HTTP/1.1 ${status}`])
+    expect(response.toString().match(/HTTP\/1\.1 \d{3}/g)).toEqual([`HTTP/1.1 ${status}`])
     expect(echo.handshakes).toHaveLength(before)
   })
 
@@ -425,20 +425,20 @@ describe('handshakes that are not as they must be', () => {
   })
 
   test('one without Connection: Upgrade, which proxies remove, is refused with this reason', async () => {
-    const answer = await exchangeBytes(
+    const response = await exchangeBytes(
       gateway.publicAddress,
       handshake([key, version]).replace('Connection: Upgrade\r\n', ''),
     )
-    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
-    expect(answer).toContain('Connection: Upgrade')
+    expect(response).toMatch(/^HTTP\/1\.1 400 /)
+    expect(response).toContain('Connection: Upgrade')
   })
 
   test('one behind another request on its connection is not answered', async () => {
-    const answer = await exchangeBytes(
+    const response = await exchangeBytes(
       gateway.publicAddress,
       `GET /live/first HTTP/1.1\r\nHost: a\r\n\r\n${handshake([key, version])}`,
     )
-    expect(answer.toString().match(/HTTP\/1\.1 \d{3}/g)).toEqual(['HTTP/1.1 200'])
+    expect(response.toString().match(/HTTP\/1\.1 \d{3}/g)).toEqual(['HTTP/1.1 200'])
   })
 
   test.each([
@@ -457,9 +457,9 @@ describe('handshakes that are not as they must be', () => {
       },
     })
     onTestFinished(() => other.close())
-    const answer = await exchangeBytes(other.publicAddress, handshake([key, version]))
-    expect(answer.toString()).toMatch(/^HTTP\/1\.1 502 /)
-    expect(answer.toString()).not.toContain('secret')
+    const response = await exchangeBytes(other.publicAddress, handshake([key, version]))
+    expect(response.toString()).toMatch(/^HTTP\/1\.1 502 /)
+    expect(response.toString()).not.toContain('secret')
     await origin.until(() => origin.open === 0)
   })
 

@@ -12,7 +12,7 @@ import { freePort } from '../support/ports.ts'
  * promote to the old generation say whether it is, whatever else the machine does meanwhile; times would not.
  */
 /** On a machine that is busy with other tests; by itself each takes about four seconds. */
-const mostMs = 120_000
+const maxMs = 120_000
 const small = Buffer.alloc(2048, 'small ')
 const large = Buffer.alloc(64 * 1024, 'large ')
 
@@ -93,7 +93,7 @@ const promotedEach = async (
 }
 
 test('responses passed through after uploads do not move to the old generation', {
-  timeout: mostMs,
+  timeout: maxMs,
 }, async () => {
   gateway = await start({})
   await askTimes(800, () => ask('PUT', '/up', large))
@@ -103,14 +103,14 @@ test('responses passed through after uploads do not move to the old generation',
   expect(await promotedEach(3000, () => ask('GET', '/small'))).toBeLessThan(1200)
 })
 
-test('a miss leaves what is stored, and little else that grows old', { timeout: mostMs }, async () => {
+test('a miss leaves what is stored, and little else that grows old', { timeout: maxMs }, async () => {
   gateway = await start(stored)
   await askTimes(1000, (at) => ask('GET', `/first/${at}`))
   // 1,080 to 1,220 bytes; 2,015 to 2,125 if the requests in flight are in Maps (src/cache/fetch/collapse.ts).
   expect(await promotedEach(6000, (at) => ask('GET', `/then/${at}`))).toBeLessThan(1600)
 })
 
-test('an upload leaves little that grows old', { timeout: mostMs }, async () => {
+test('an upload leaves little that grows old', { timeout: maxMs }, async () => {
   gateway = await start({})
   await askTimes(3000, () => ask('PUT', '/first', large))
   // 180 to 200 bytes; 10,000 if requests and their contents are in a WeakMap and a Set (src/server/listener/request-content.ts).
@@ -119,7 +119,7 @@ test('an upload leaves little that grows old', { timeout: mostMs }, async () => 
   )
 })
 
-test('a hit over HTTP/2 leaves nothing that grows old', { timeout: mostMs }, async () => {
+test('a hit over HTTP/2 leaves nothing that grows old', { timeout: maxMs }, async () => {
   gateway = await start(stored, { tls: keyPair('good'), http2: true })
   const session = connect(gateway.origin.replace('http:', 'https:'), { rejectUnauthorized: false })
   const ask = async (): Promise<void> => {

@@ -10,7 +10,7 @@ let gateway: GatewayProcess
 
 beforeAll(async () => {
   origin = await startOrigin((_, wire) =>
-    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '{"id":1,"type":"post"}' }),
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '{"id":1,"type":"post"}' }),
   )
   gateway = await startGatewayProcess({
     workers: 2,
@@ -32,8 +32,8 @@ test('while a worker stands still or is killed, the others take the connections'
     if (stopped === undefined) throw new Error('no worker')
     process.kill(stopped, 'SIGSTOP')
     const lines = await Promise.all(Array.from({ length: 8 }, () => openLine(gateway.origin)))
-    const answers = Promise.all(lines.map(async (line) => (await line.ask(get)).status))
-    expect(await answers).toEqual(lines.map(() => 200))
+    const responses = Promise.all(lines.map(async (line) => (await line.ask(get)).status))
+    expect(await responses).toEqual(lines.map(() => 200))
     process.kill(stopped, 'SIGKILL')
     for (const line of lines) line.close()
   }

@@ -57,9 +57,9 @@ test(
       },
       { firstMs: 500, betweenMs: 250 },
     )
-    const least = { hits: 20, acrossStops: 2 }
-    const run = await checker.run(disturbances.disturb, sawEnough(least, disturbances))
-    expectPromiseKept(run, disturbances.counts, least)
+    const min = { hits: 20, acrossStops: 2 }
+    const run = await checker.run(disturbances.disturb, sawEnough(min, disturbances))
+    expectPromiseKept(run, disturbances.counts, min)
   },
   longestMs * 3 + 120_000,
 )

@@ -12,7 +12,7 @@ let gateway: GatewayProcess
 beforeAll(async () => {
   origin = await startOrigin((_, wire) =>
     wire.respond({
-      fields: { 'Content-Type': 'application/json' },
+      headers: { 'Content-Type': 'application/json' },
       content: JSON.stringify({ id: 1, type: 'post' }),
     }),
   )
@@ -38,7 +38,7 @@ const send = (
   path: string,
   options: {
     readonly method?: string
-    readonly fields?: Record<string, string>
+    readonly headers?: Record<string, string>
     readonly content?: string
   } = {},
 ): Promise<{ status: number; cache: string; text: string }> =>
@@ -46,7 +46,7 @@ const send = (
     const agent = new Agent()
     const sent = request(
       `${gateway.origin}${path}`,
-      { method: options.method ?? 'GET', agent, headers: options.fields ?? {} },
+      { method: options.method ?? 'GET', agent, headers: options.headers ?? {} },
       (response) => {
         let text = ''
         response.on('data', (chunk) => {
@@ -152,9 +152,9 @@ test('warm --wait names a URL that either worker could not store', async () => {
   origin.script = ({ target }, wire) => {
     const times = (seen.get(target) ?? 0) + 1
     seen.set(target, times)
-    const fields = { 'Content-Type': 'application/json' }
+    const headers = { 'Content-Type': 'application/json' }
     const isGone = target.endsWith('/96') || (/[13579]$/.test(target) && times > 1)
-    wire.respond({ status: isGone ? 404 : 200, fields, content: '{"id":1,"type":"post"}' })
+    wire.respond({ status: isGone ? 404 : 200, headers, content: '{"id":1,"type":"post"}' })
   }
   const paths = [91, 92, 93, 94, 96].map((id) => `${root}/posts/${id}`)
   const { end, stdout } = await runCommand(['warm', '--wait', ...paths, '--admin', gateway.adminOrigin])
@@ -169,8 +169,8 @@ test('warm --wait names a URL that either worker could not store', async () => {
 test('after a write through one worker the other returns the new state', async () => {
   await trusting()
   await warm(`${root}/posts/3`)
-  const fields = { authorization: 'Bearer x', 'content-type': 'application/json' }
-  expect((await send(`${root}/posts/3`, { method: 'PUT', fields, content: '{"title":"x"}' })).status).toBe(
+  const headers = { authorization: 'Bearer x', 'content-type': 'application/json' }
+  expect((await send(`${root}/posts/3`, { method: 'PUT', headers, content: '{"title":"x"}' })).status).toBe(
     200,
   )
   expect(await stored(`${root}/posts/3`)).toBe(0)
@@ -178,11 +178,11 @@ test('after a write through one worker the other returns the new state', async (
 })
 
 test('all workers share an embedded upstream', async () => {
-  const fields = { authorization: 'Bearer x', 'content-type': 'application/json' }
+  const headers = { authorization: 'Bearer x', 'content-type': 'application/json' }
   const content = '{"id":4711,"name":"Strelitzia reginae"}'
-  expect((await send('/store/plants', { method: 'POST', fields, content })).status).toBeLessThan(300)
+  expect((await send('/store/plants', { method: 'POST', headers, content })).status).toBeLessThan(300)
   for (let turn = 0; turn < 4; turn += 1) {
-    expect((await send('/store/plants', { fields })).text).toContain('Strelitzia reginae')
+    expect((await send('/store/plants', { headers })).text).toContain('Strelitzia reginae')
   }
 })
 
@@ -253,7 +253,7 @@ test('two workers that are killed at once under load: readiness is answered when
   origin.script = ({ method }, wire) => {
     if (method === 'POST') version += 1
     wire.respond({
-      fields: { 'Content-Type': 'application/json' },
+      headers: { 'Content-Type': 'application/json' },
       content: JSON.stringify({
         id: 1,
         type: 'post',
@@ -277,10 +277,10 @@ test('two workers that are killed at once under load: readiness is answered when
     if (status === 200) reads += 1
   }
   const write = async (): Promise<void> => {
-    const fields = { 'Content-Type': 'application/json' }
+    const headers = { 'Content-Type': 'application/json' }
     const { status, text } = await send(`${root}/posts/1`, {
       method: 'POST',
-      fields,
+      headers,
       content: '{"title":"x"}',
     })
     if (status === 200) acknowledged = Math.max(acknowledged, Number(/"v(\d+)"/.exec(text)?.[1]))

@@ -39,7 +39,7 @@ beforeEach(async () => {
     async ({ method }, wire) => {
       if (method === 'GET')
         return wire.respond({
-          fields: { 'Content-Type': 'application/json' },
+          headers: { 'Content-Type': 'application/json' },
           content: `[{"id":${version}}]`,
         })
       if (leave !== 'silent') wire.write(open + event('begun'))
@@ -48,7 +48,7 @@ beforeEach(async () => {
       version += 1
       if (leave === 'ended') wire.write(`${event('done')}0\r\n\r\n`)
     },
-    { answersEarly: true },
+    { respondsEarly: true },
   )
   gateway = await startTestGateway({ services: services() })
 })
@@ -127,7 +127,7 @@ describe('open: the response has begun', () => {
       const shown = version
       // A read that shows the state before the event arrives after it.
       if (shown === 1) await new Promise((resolve) => setTimeout(resolve, 300))
-      wire.respond({ fields: { 'Content-Type': 'application/json' }, content: `[{"id":${shown}}]` })
+      wire.respond({ headers: { 'Content-Type': 'application/json' }, content: `[{"id":${shown}}]` })
     }
     const response = await post()
     const before = contents()
@@ -158,7 +158,7 @@ describe('broken off: what may have changed is quarantined', () => {
     origin.script = async ({ method }, wire) => {
       if (method === 'GET')
         return wire.respond({
-          fields: { 'Content-Type': 'application/json' },
+          headers: { 'Content-Type': 'application/json' },
           content: `[{"id":${version}}]`,
         })
       wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbegun')
@@ -187,7 +187,7 @@ describe('broken off: what may have changed is quarantined', () => {
     origin.script = async ({ method }, wire) => {
       if (method === 'GET')
         return wire.respond({
-          fields: { 'Content-Type': 'application/json' },
+          headers: { 'Content-Type': 'application/json' },
           content: `[{"id":${version}}]`,
         })
       wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nbegun')

@@ -20,8 +20,8 @@ const start = async (
 ): Promise<void> => {
   origin = await startOrigin(async ({ method }, wire) => {
     if (method === 'GET') {
-      const fields = { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=60' }
-      wire.respond({ fields, content: `[{"id":${version}}]` })
+      const headers = { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=60' }
+      wire.respond({ headers, content: `[{"id":${version}}]` })
       return
     }
     wire.write(['HTTP/1.1 200 OK', ...more, begin].join('\r\n'))

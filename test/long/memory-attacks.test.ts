@@ -33,7 +33,7 @@ afterEach(async () => {
 })
 
 /** Most that the process had at any moment, as the system noted it; the program may have been started by a shell. */
-const mostResidentOf = async (pid: number): Promise<number> => {
+const maxResidentOf = async (pid: number): Promise<number> => {
   const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim()
   const status = await readFile(`/proc/${children === '' ? pid : children.split(' ')[0]}/status`, 'utf8')
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024
@@ -43,16 +43,16 @@ const mostResidentOf = async (pid: number): Promise<number> => {
 test.each(memoryAttacks)(
   '$name',
   { timeout: (seconds + 60) * 1000, retry: 2 },
-  async ({ name, run, mostMebibytes = usualMebibytes }) => {
-    const before = await mostResidentOf(gateway.program.pid)
-    let most = 0
+  async ({ name, run, maxMebibytes = usualMebibytes }) => {
+    const before = await maxResidentOf(gateway.program.pid)
+    let max = 0
     let under = true
     const ends = performance.now() + seconds * 1000
     const goesOn = (): boolean => under && performance.now() < ends
     const watch = async (): Promise<void> => {
       while (goesOn()) {
-        most = await mostResidentOf(gateway.program.pid)
-        under = most < 3_000 * mebibyte
+        max = await maxResidentOf(gateway.program.pid)
+        under = max < 3_000 * mebibyte
         await sleep(20)
       }
     }
@@ -61,9 +61,9 @@ test.each(memoryAttacks)(
     const inMebibytes = (bytes: number): number => Math.round(bytes / mebibyte)
     // biome-ignore lint/suspicious/noConsole: the figures are what a longer run is made for.
     console.info(
-      `${name}: resident ${inMebibytes(before)} to ${inMebibytes(most)} MiB, stored ${inMebibytes(sumOf(samples, 'trellis_cache_bytes'))} MiB`,
+      `${name}: resident ${inMebibytes(before)} to ${inMebibytes(max)} MiB, stored ${inMebibytes(sumOf(samples, 'trellis_cache_bytes'))} MiB`,
     )
-    expect(most).toBeLessThan(mostMebibytes * mebibyte)
+    expect(max).toBeLessThan(maxMebibytes * mebibyte)
     await expect
       .poll(async () => sumOf(await scrape(gateway.adminOrigin), 'trellis_buffered_bytes'), {
         timeout: 20_000,

@@ -79,8 +79,8 @@ test(`${count} exchanges with random bytes on both sides`, { timeout: 120_000 + 
   expect(tally.statuses['500'] ?? 0).toBe(0)
   expect(gateway.program.output()).not.toMatch(/process-fault|internal_error/)
   // Not a test that passes because everything is refused or abandoned.
-  const answered = Object.values(tally.statuses).reduce((sum, one) => sum + one, 0)
-  expect(answered).toBeGreaterThan(0.8 * tally.exchanges)
+  const responded = Object.values(tally.statuses).reduce((sum, one) => sum + one, 0)
+  expect(responded).toBeGreaterThan(0.8 * tally.exchanges)
 
   const left = async (name: string): Promise<number> => sumOf(await scrape(gateway.adminOrigin), name)
   for (const name of [

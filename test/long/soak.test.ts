@@ -98,7 +98,7 @@ test(`${seconds} seconds of mixed load`, { timeout: (seconds + 90) * 1000 }, asy
     floors(readings, of, windows).map((value) => Math.round((value / mebibyte) * 10) / 10)
   const report = {
     seconds,
-    answered: tally.answered,
+    responded: tally.responded,
     abandoned: tally.abandoned,
     hits: tally.hits,
     malformed: tally.malformed,
@@ -114,7 +114,7 @@ test(`${seconds} seconds of mixed load`, { timeout: (seconds + 90) * 1000 }, asy
     bytesPerRequest: perRequest,
     files: {
       before: before.files,
-      most: Math.max(...readings.map(({ files }) => files)),
+      max: Math.max(...readings.map(({ files }) => files)),
       after: readingOf(after, 0).files,
     },
   }
@@ -125,12 +125,12 @@ test(`${seconds} seconds of mixed load`, { timeout: (seconds + 90) * 1000 }, asy
   process.stderr.write(`soak: ${JSON.stringify(report)}\n`)
   // Clients and gateway counted the same.
   const counted = (...labels: string[]): number => sumOf(after, 'trellis_requests_total', ...labels)
-  const answered = Object.values(tally.answered).reduce((sum, count) => sum + count, 0)
-  expect(counted() - answered).toBeGreaterThanOrEqual(0)
-  expect(counted() - answered).toBeLessThanOrEqual(tally.abandoned)
+  const responded = Object.values(tally.responded).reduce((sum, count) => sum + count, 0)
+  expect(counted() - responded).toBeGreaterThanOrEqual(0)
+  expect(counted() - responded).toBeLessThanOrEqual(tally.abandoned)
   // A client that gave up may have been answered in the same moment, but never with an error.
-  expect(counted('status_class="2xx"') - (tally.answered['2xx'] ?? 0)).toBeLessThanOrEqual(tally.abandoned)
-  expect(counted('status_class="5xx"')).toBe(tally.answered['5xx'] ?? 0)
+  expect(counted('status_class="2xx"') - (tally.responded['2xx'] ?? 0)).toBeLessThanOrEqual(tally.abandoned)
+  expect(counted('status_class="5xx"')).toBe(tally.responded['5xx'] ?? 0)
   expect(counted('cache="hit"')).toBe(tally.hits)
   // What is no request is refused once; it never becomes one that is counted.
   const refusedEarly = ['malformed_request', 'fields_too_large'].map((code) =>

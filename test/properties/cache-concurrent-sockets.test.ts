@@ -33,7 +33,7 @@ test(
       readers: 200,
       writers: 8,
       lostAfterMs: 60_000,
-      answeredShare: 0.85,
+      respondedShare: 0.85,
       hangUpShare: 0.05,
       softShare: 0.3,
     })

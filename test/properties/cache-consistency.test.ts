@@ -46,25 +46,25 @@ const policy = safePolicy({ ttlMs: 1000, staleWhileRevalidateMs: 1000, staleIfEr
 const readOne = async (cache: Cache, upstream: Upstream, floor: number, step: Step): Promise<void> => {
   const { resource, etag } = step
   const reader = new AbortController()
-  // One resource is known from the request, the other only from its answer.
+  // One resource is known from the request, the other only from its response.
   const read = readOf({
     target: `/${resource}`,
     tags: ({ content }) => (resource === 0 || content.length > 0 ? [tagOf(resource)] : []),
     policy,
     signal: reader.signal,
   })
-  const answer = Promise.resolve(
-    cache.answer(read, async ({ fields }) => {
+  const reply = Promise.resolve(
+    cache.response(read, async ({ headers }) => {
       const version = await upstream.read(resource)
       const tag = `"v${version}"`
-      if (fields['if-none-match'] === tag) {
-        return { status: 304, fields: ['ETag', tag], content: undefined }
+      if (headers['if-none-match'] === tag) {
+        return { status: 304, headers: ['ETag', tag], content: undefined }
       }
       return response(String(version), etag ? ['ETag', tag] : [])
     }),
   )
   if (step.leave) reader.abort()
-  const got = await answer.catch(() => undefined)
+  const got = await reply.catch(() => undefined)
   if (got !== undefined) expect(Number(await textOf(got))).toBeGreaterThanOrEqual(floor)
 }
 
@@ -74,14 +74,14 @@ test('after an acknowledged write no read returns older data, in any order of ev
       const { cache, clock } = harness()
       const upstream = createUpstream(scheduler)
       /** What a reader who begins now must at least see: the last write that was answered. */
-      const answered = new Map<number, number>()
+      const responded = new Map<number, number>()
       const writeOne = async (resource: number): Promise<void> => {
         const version = await upstream.write(resource)
         cache.invalidate([tagOf(resource)])
-        answered.set(resource, Math.max(version, answered.get(resource) ?? 0))
+        responded.set(resource, Math.max(version, responded.get(resource) ?? 0))
       }
       const begin = async (step: Step): Promise<void> => {
-        if (step.act === 'read') await readOne(cache, upstream, answered.get(step.resource) ?? 0, step)
+        if (step.act === 'read') await readOne(cache, upstream, responded.get(step.resource) ?? 0, step)
         else if (step.act === 'write') await writeOne(step.resource)
         else clock.advance(700)
       }

@@ -64,7 +64,7 @@ class Site {
   readonly posts = new Map<number, Post>()
   #last = 0
 
-  answer(read: Read) {
+  response(read: Read) {
     if (read.kind === 'item') {
       const post = this.posts.get(read.id)
       if (post === undefined || post.status !== 'publish')
@@ -154,16 +154,16 @@ type WriteStep = typeof writes extends fc.Arbitrary<infer W> ? W : never
 /** Makes the earlier values known. */
 const everyItem: readonly Read[] = [1, 2, 3, 4, 5, 6].map((id) => ({ kind: 'item', id, embeds: false }))
 
-const findingOf = (read: Read) =>
+const routeMatchOf = (read: Read) =>
   read.kind === 'list' ? found('posts', 'collection') : found('posts', 'item', { id: String(read.id) })
 
-type Answer = ReturnType<Site['answer']>
+type Reply = ReturnType<Site['response']>
 
-const said = ({ fields, content }: Answer): string => `${fields.join(' ')} ${content.toString()}`
+const said = ({ headers: fields, content }: Reply): string => `${fields.join(' ')} ${content.toString()}`
 
 /** Keeps what was read until a write reaches it. */
 class Kept {
-  readonly #stored = new Map<Read, { readonly answer: Answer; readonly tags: ReadonlySet<string> }>()
+  readonly #stored = new Map<Read, { readonly response: Reply; readonly tags: ReadonlySet<string> }>()
 
   get size(): number {
     return this.#stored.size
@@ -171,16 +171,19 @@ class Kept {
 
   read(site: Site, list: readonly Read[]): void {
     for (const read of list) {
-      const answer = site.answer(read)
-      if (this.#stored.has(read) || answer.status !== 200) continue
+      const response = site.response(read)
+      if (this.#stored.has(read) || response.status !== 200) continue
       const args = read.kind === 'list' ? read.args : {}
-      this.#stored.set(read, { answer, tags: new Set(tagger.storedTags(findingOf(read), args, answer)) })
+      this.#stored.set(read, {
+        response,
+        tags: new Set(tagger.storedTags(routeMatchOf(read), args, response)),
+      })
     }
   }
 
   contents(tag: string): Buffer[] {
     const all = [...this.#stored.values()]
-    return all.filter(({ tags }) => tags.has(tag)).map(({ answer }) => answer.content)
+    return all.filter(({ tags }) => tags.has(tag)).map(({ response }) => response.content)
   }
 
   drop(written: readonly string[]): void {
@@ -190,7 +193,7 @@ class Kept {
   }
 
   check(site: Site): void {
-    for (const [read, { answer }] of this.#stored) expect(said(answer)).toBe(said(site.answer(read)))
+    for (const [read, { response }] of this.#stored) expect(said(response)).toBe(said(site.response(read)))
   }
 }
 
@@ -202,17 +205,17 @@ const carryOut = (site: Site, step: WriteStep) => {
       response: json(shown(site.create(step.post)), [], 201),
     }
   }
-  const finding = found('posts', 'item', { id: String(step.id) })
+  const routeMatch = found('posts', 'item', { id: String(step.id) })
   const old = site.posts.get(step.id)
   if (old === undefined)
-    return { finding, method: 'PUT', response: json({ code: 'rest_post_invalid_id' }, [], 404) }
+    return { finding: routeMatch, method: 'PUT', response: json({ code: 'rest_post_invalid_id' }, [], 404) }
   if (step.kind === 'delete') {
     site.posts.delete(step.id)
-    return { finding, method: 'DELETE', response: json({ deleted: true, previous: shown(old) }) }
+    return { finding: routeMatch, method: 'DELETE', response: json({ deleted: true, previous: shown(old) }) }
   }
   const post = { ...old, ...step.changes }
   site.posts.set(post.id, post)
-  return { finding, method: 'PUT', response: json(shown(post)) }
+  return { finding: routeMatch, method: 'PUT', response: json(shown(post)) }
 }
 
 const spared = { writes: 0, kept: 0 }
@@ -232,9 +235,9 @@ test('responses that a write leaves stored equal those of the site, for any filt
         const kept = new Kept()
         for (const { step, knowsBefore } of steps) {
           kept.read(site, [...everyItem, ...list])
-          const { finding, method, response } = carryOut(site, step)
+          const { finding: routeMatch, method, response } = carryOut(site, step)
           const before = knowsBefore ? (tag: string) => kept.contents(tag) : undefined
-          kept.drop(tagger.writtenTags(finding, () => undefined, method, response, before))
+          kept.drop(tagger.writtenTags(routeMatch, () => undefined, method, response, before))
           spared.writes += 1
           spared.kept += kept.size
           kept.check(site)

@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { cacheKey, partsOfKey, targetKey, targetKeyOf } from '../../src/cache/cache-read.ts'
 import { freshnessLifetime, responseControl } from '../../src/cache/policy/freshness.ts'
-import { deltaSeconds, parseCacheControl, varyKey } from '../../src/http/caching-fields.ts'
+import { deltaSeconds, parseCacheControl, varyKey } from '../../src/http/caching-headers.ts'
 import { formatHttpDate, parseHttpDate } from '../../src/http/conditional/dates.ts'
 import { parseEntityTagList } from '../../src/http/conditional/preconditions.ts'
 import { selectRanges } from '../../src/http/conditional/ranges.ts'
 import { readDictionary, readList } from '../../src/http/structured-fields.ts'
-import { sensitivityOf } from '../../src/wordpress/tags/sensitivity.ts'
+import { uncacheableReasonOf } from '../../src/wordpress/tags/uncacheable.ts'
 import { cost } from '../support/cost.ts'
 
 const pieces = [
@@ -16,21 +16,21 @@ const pieces = [
 ]
 
 /** Text made of what matters to these grammars, so that near misses are common. */
-const fieldText = fc
+const headerText = fc
   .array(fc.oneof(fc.constantFrom(...pieces), fc.string({ maxLength: 4 })), { maxLength: 40 })
   .map((texts) => texts.join(''))
 
 test('no field text makes a parser throw', () => {
   fc.assert(
-    fc.property(fieldText, (text) => {
+    fc.property(headerText, (text) => {
       parseCacheControl(text)
       readDictionary(text)
       readList(text)
       parseEntityTagList(text)
       parseHttpDate(text, 0)
       selectRanges(`bytes=${text}`, 10)
-      sensitivityOf(text, text)
-      const fields = [
+      uncacheableReasonOf(text, text)
+      const headers = [
         'Cache-Control',
         text,
         'CDN-Cache-Control',
@@ -42,9 +42,9 @@ test('no field text makes a parser throw', () => {
         'Age',
         text,
       ]
-      const control = responseControl(fields)
+      const control = responseControl(headers)
       const policy = { profile: 'rfc-shared-cache', rule: undefined } as const
-      const { lifetimeMs } = freshnessLifetime({ status: 200, fields }, control, policy, 0)
+      const { lifetimeMs } = freshnessLifetime({ status: 200, headers }, control, policy, 0)
       expect(lifetimeMs).toBeGreaterThanOrEqual(0)
     }),
     { numRuns: 2000 },
@@ -70,7 +70,7 @@ test('a formatted date parses to the same date', () => {
 
 const keyParts = fc.record({
   service: fc.string({ maxLength: 5 }),
-  target: fc.oneof(fc.string(), fieldText),
+  target: fc.oneof(fc.string(), headerText),
   dialect: fc.string({ maxLength: 5 }),
   partition: fc.string({ maxLength: 5 }),
   host: fc.string({ maxLength: 3 }),
@@ -97,8 +97,8 @@ test('requests have the same secondary key exactly when their selecting fields a
   fc.assert(
     fc.property(selecting, selecting, (x, y) => {
       const same = x.a === y.a && x.b === y.b
-      const key = (fields: typeof x) =>
-        varyKey(['a', 'b'], { sentField: (name) => fields[name as 'a' | 'b'] })
+      const key = (headers: typeof x) =>
+        varyKey(['a', 'b'], { sentHeader: (name) => headers[name as 'a' | 'b'] })
       expect(key(x) === key(y)).toBe(same)
     }),
     { numRuns: 1000 },

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { targetKey } from '../../src/cache/cache-read.ts'
 import { correctedInitialAgeMs } from '../../src/cache/policy/freshness.ts'
 import { currentAgeMs } from '../../src/cache/policy/reuse.ts'
-import { fieldValue } from '../../src/http/message.ts'
+import { headerValue } from '../../src/http/message.ts'
 import { harness, readOf, response, safePolicy, settle, textOf } from '../unit/cache/cache-fixture.ts'
 
 const moment = fc.record({ now: fc.integer(), monotonic: fc.integer() })
@@ -22,7 +22,7 @@ const ageLines = fc.array(
 test('no age is negative, and no clock makes a response younger than at its arrival', () => {
   fc.assert(
     fc.property(ageLines, moment, moment, moment, fc.boolean(), (lines, requested, received, at, trust) => {
-      const head = { status: 200, fields: lines.flat() }
+      const head = { status: 200, headers: lines.flat() }
       const initial = correctedInitialAgeMs(head, { requested, received }, trust)
       expect(initial).toBeGreaterThanOrEqual(0)
       expect(currentAgeMs({ initialAgeMs: initial, received }, at)).toBeGreaterThanOrEqual(initial)
@@ -61,13 +61,13 @@ test('nothing is reused beyond the time that the policy permits, whatever the cl
           madeAt.push(clock.monotonic())
           return response(String(madeAt.length - 1))
         }
-        const asked = Promise.resolve(cache.answer(readOf({ policy }), forward))
-        const answer = await asked.catch(() => undefined)
-        if (answer === undefined) continue
-        const ageMs = clock.monotonic() - (madeAt[Number(await textOf(answer))] ?? 0)
+        const asked = Promise.resolve(cache.response(readOf({ policy }), forward))
+        const reply = await asked.catch(() => undefined)
+        if (reply === undefined) continue
+        const ageMs = clock.monotonic() - (madeAt[Number(await textOf(reply))] ?? 0)
         const staleMs = Math.max(windows.staleWhileRevalidateMs, up ? 0 : windows.staleIfErrorMs)
         expect(ageMs === 0 || ageMs < windows.ttlMs + staleMs).toBe(true)
-        expect(Number(fieldValue(answer.fields, 'age') ?? 0) * 1000).toBeGreaterThan(ageMs - 1000)
+        expect(Number(headerValue(reply.headers, 'age') ?? 0) * 1000).toBeGreaterThan(ageMs - 1000)
       }
       cache.close()
     }),
@@ -106,8 +106,8 @@ const run = async (cache: ReturnType<typeof harness>['cache'], command: Command)
       })
       return
     default: {
-      const read = readOf({ target, tags, fields: { 'accept-language': command.language } })
-      await cache.answer(read, async () => response('x'.repeat(command.bytes), ['Vary', 'Accept-Language']))
+      const read = readOf({ target, tags, headers: { 'accept-language': command.language } })
+      await cache.response(read, async () => response('x'.repeat(command.bytes), ['Vary', 'Accept-Language']))
     }
   }
 }

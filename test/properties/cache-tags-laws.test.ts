@@ -9,7 +9,7 @@ const collections = fc.oneof(
 )
 const ids = fc.oneof(fc.nat().map(String), fc.string({ minLength: 1, maxLength: 200 }))
 
-/** Values where identifiers, types and relations stand in a real answer, and anything else beside them. */
+/** Values where identifiers, types and relations stand in a real response, and anything else beside them. */
 const body = fc.oneof(
   fc.jsonValue(),
   fc.record(
@@ -32,7 +32,7 @@ const contents = fc.oneof(
   fc.uint8Array().map((bytes) => Buffer.from(bytes)),
 )
 
-const fields = fc.array(
+const headers = fc.array(
   fc.tuple(
     fc.constantFrom(
       'Surrogate-Key',
@@ -55,13 +55,13 @@ const kinds = fc.constantFrom(
   'lookup' as const,
 )
 
-test('no answer makes the tagger throw or grow, and every tag belongs to its service', () => {
+test('no response makes the tagger throw or grow, and every tag belongs to its service', () => {
   fc.assert(
-    fc.property(collections, kinds, ids, contents, fields, (collection, kind, id, content, lines) => {
-      const finding = found(collection, kind, { id })
-      const response = { status: 200, fields: lines.flat(), content }
-      const stored = tagger.storedTags(finding, { page: 1, author: [1] }, response)
-      const written = tagger.writtenTags(finding, () => undefined, 'PUT', response)
+    fc.property(collections, kinds, ids, contents, headers, (collection, kind, id, content, lines) => {
+      const routeMatch = found(collection, kind, { id })
+      const response = { status: 200, headers: lines.flat(), content }
+      const stored = tagger.storedTags(routeMatch, { page: 1, author: [1] }, response)
+      const written = tagger.writtenTags(routeMatch, () => undefined, 'PUT', response)
       const all = [...stored, ...written]
       expect(all.every((tag) => tag.startsWith('site/'))).toBe(true)
       expect(stored.length).toBeLessThan(500)
@@ -72,7 +72,7 @@ test('no answer makes the tagger throw or grow, and every tag belongs to its ser
   )
 })
 
-test('whatever an answer says, a write reaches the item in its path and the lists of its collection', () => {
+test('whatever a response says, a write reaches the item in its path and the lists of its collection', () => {
   fc.assert(
     fc.property(
       collections,
@@ -82,7 +82,7 @@ test('whatever an answer says, a write reaches the item in its path and the list
       fc.constantFrom('PUT', 'DELETE'),
       (collection, id, before, after, method) => {
         const item = found(collection, 'item', { id })
-        const write = { found: item, method, response: { status: 200, fields: [], content: after } }
+        const write = { found: item, method, response: { status: 200, headers: [], content: after } }
         const shown = (text: Buffer): unknown => {
           try {
             return JSON.parse(text.toString())

@@ -94,16 +94,16 @@ describe('every row', () => {
             contentType: undefined,
             content: undefined,
           })
-        const answer = validate(query)
-        if (answer.kind === 'invalid') {
-          expect(answer.status).toBe(400)
+        const response = validate(query)
+        if (response.kind === 'invalid') {
+          expect(response.status).toBe(400)
           return
         }
         valid += 1
-        const names = new URLSearchParams(answer.query)
+        const names = new URLSearchParams(response.query)
         expect(Object.keys(pathOf(row)).filter((name) => names.has(name))).toEqual([])
-        expect(answer.query).toMatch(/^[\x21-\x7e]*$/)
-        expect(validate(answer.query)).toMatchObject({ kind: 'valid', query: answer.query })
+        expect(response.query).toMatch(/^[\x21-\x7e]*$/)
+        expect(validate(response.query)).toMatchObject({ kind: 'valid', query: response.query })
       }),
       { numRuns: runs },
     )
@@ -124,7 +124,7 @@ describe('every row', () => {
     })
     fc.assert(
       fc.property(bodies, fc.constantFrom(...validators), ({ row, endpoint, body }, validator) => {
-        const answer = validator.validate({
+        const response = validator.validate({
           method: endpoint.methods.find((method) => method !== 'GET') ?? 'GET',
           row,
           endpoint,
@@ -133,8 +133,8 @@ describe('every row', () => {
           contentType: 'application/json',
           content: Buffer.from(JSON.stringify(body)),
         })
-        if (answer.kind === 'invalid') expect(JSON.stringify(answer.body)).toContain(answer.code)
-        else expect(answer.query).toBe('')
+        if (response.kind === 'invalid') expect(JSON.stringify(response.body)).toContain(response.code)
+        else expect(response.query).toBe('')
       }),
       { numRuns: runs },
     )

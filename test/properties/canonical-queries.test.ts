@@ -34,9 +34,9 @@ const validate = (query: string): Validation =>
   })
 
 const canonical = (query: string): string => {
-  const answer = validate(query)
-  if (answer.kind === 'invalid') throw new Error(`${query} is refused: ${JSON.stringify(answer.body)}`)
-  return answer.query
+  const response = validate(query)
+  if (response.kind === 'invalid') throw new Error(`${query} is refused: ${JSON.stringify(response.body)}`)
+  return response.query
 }
 
 const choices = fc.array(fc.nat(1000), { minLength: 20, maxLength: 40 })
@@ -119,10 +119,10 @@ describe('canonical queries', () => {
       .map((pairs) => pairs.map(([n, v]) => `${n}=${v}`).join('&'))
     fc.assert(
       fc.property(queries, (query) => {
-        const answer = validate(query)
-        if (answer.kind === 'invalid') return
-        expect(answer.query).toMatch(/^[\x21-\x7e]*$/)
-        expect(validate(answer.query)).toMatchObject({ kind: 'valid', query: answer.query })
+        const response = validate(query)
+        if (response.kind === 'invalid') return
+        expect(response.query).toMatch(/^[\x21-\x7e]*$/)
+        expect(validate(response.query)).toMatchObject({ kind: 'valid', query: response.query })
       }),
       { numRuns: fewerRuns },
     )

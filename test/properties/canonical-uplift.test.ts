@@ -25,8 +25,8 @@ const canonical = (query: string): string => {
     contentType: undefined,
     content: undefined,
   }
-  const answer = validator.validate(input)
-  return answer.kind === 'valid' ? answer.query : `refused ${query}`
+  const response = validator.validate(input)
+  return response.kind === 'valid' ? response.query : `refused ${query}`
 }
 
 /** What a cache does that sorts parameters and knows nothing else. */

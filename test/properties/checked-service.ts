@@ -1,6 +1,6 @@
-import { patienceMs, type VersionedUpstream } from './versioned-upstream.ts'
+import { timeoutMs, type VersionedUpstream } from './versioned-upstream.ts'
 
-/** No forward takes longer. A write whose answer was lost is carried out within it, or never. */
+/** No forward takes longer. A write whose response was lost is carried out within it, or never. */
 export const totalMs = 2_000
 
 /** The service that a checker reads and writes, as it stands in a config file. */
@@ -18,10 +18,10 @@ export const checkedService = (upstream: VersionedUpstream): Record<string, unkn
   upstream: {
     targets: [upstream.origin],
     basePath: '/index.php/wp-json',
-    timeouts: { headers: `${patienceMs}ms`, total: `${totalMs}ms` },
+    timeouts: { headers: `${timeoutMs}ms`, total: `${totalMs}ms` },
     maxConcurrent: 256,
     queue: { max: 10_000 },
-    // The one target breaks many answers on purpose.
+    // The one target breaks many responses on purpose.
     eject: { after: 1000 },
     breaker: { failureRatio: 0 },
   },

@@ -2,15 +2,15 @@ import { postIds } from './versioned-upstream.ts'
 
 type Shown = { readonly id: number; readonly version: number; readonly caller: string }
 
-/** The posts that an answer shows: an item, a list, or a page that renders one. */
+/** The posts that a response shows: an item, a list, or a page that renders one. */
 export const shownIn = (text: string): readonly Shown[] => {
   const body = JSON.parse(text) as Shown | readonly Shown[] | { readonly all: readonly Shown[] }
   if ('all' in body) return body.all
   return 'id' in body ? [body] : body
 }
 
-/** An answer to a read, and who gave it. */
-export type CheckedAnswer = { readonly text: string; readonly status: string; readonly by: string }
+/** A response to a read, and who gave it. */
+export type CheckedResponse = { readonly text: string; readonly status: string; readonly by: string }
 
 /** Which versions no read may fall behind any more, and which reads did. */
 export const createCheckedVersions = (onStale: (read: string) => void = () => undefined) => {
@@ -31,7 +31,7 @@ export const createCheckedVersions = (onStale: (read: string) => void = () => un
       reasons.set(id, `${why} at ${new Date().toISOString()}`)
     },
     check: (
-      { text, status, by }: CheckedAnswer,
+      { text, status, by }: CheckedResponse,
       caller: string,
       before: ReadonlyMap<number, number>,
     ): void => {

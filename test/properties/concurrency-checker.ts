@@ -4,8 +4,8 @@ import { totalMs } from './checked-service.ts'
 import { createCheckedVersions, shownIn } from './checked-versions.ts'
 import { type Member, readAcrossStop } from './stopped-member.ts'
 import {
-  patienceMs,
   postIds,
+  timeoutMs,
   type VersionedUpstream,
   type WriteFate,
   writeFates,
@@ -22,11 +22,11 @@ export type CheckerOptions = {
   readonly longestMs: number
   readonly readers: number
   readonly writers: number
-  /** An answer that takes longer does not come: who should have given it was killed. */
+  /** A response that takes longer does not come: who should have given it was killed. */
   readonly lostAfterMs: number
-  /** Share of writes whose answer is as it should be. After one of unknown outcome nothing is stored for a while. */
-  readonly answeredShare: number
-  /** Share of readers who leave before they have their answer. */
+  /** Share of writes whose response is as it should be. After one of unknown outcome nothing is stored for a while. */
+  readonly respondedShare: number
+  /** Share of readers who leave before they have their response. */
   readonly hangUpShare: number
   /** Share of purges that mark stale instead of dropping. */
   readonly softShare: number
@@ -37,7 +37,7 @@ export type CheckerOptions = {
 const anyOf = <T>(values: readonly T[]): T => values[Math.floor(Math.random() * values.length)] as T
 
 /** A busy machine may need as much longer until all that disturbs a run has happened. */
-const patienceOfRunMs = 90_000
+const timeoutOfRunMs = 90_000
 
 /** Most writes in flight have ended by then. */
 const quietMs = 100
@@ -52,7 +52,7 @@ const nothingSeen = {
   lost: 0,
   failedReads: 0,
   writes: 0,
-  answeredWrites: 0,
+  respondedWrites: 0,
   failedWrites: 0,
   purges: 0,
   failedPurges: 0,
@@ -76,20 +76,20 @@ type Asked = {
 /** What a run saw. */
 export type Seen = typeof nothingSeen
 
-/** Readers, writers whose answers break, and purges, against whatever processes there are; keeps count of what must not be seen any more. */
+/** Readers, writers whose responses break, and purges, against whatever processes there are; keeps count of what must not be seen any more. */
 export const createChecker = (options: CheckerOptions) => {
   const { upstream, gateways } = options
   const { send, close } = createCheckedRequests(options.readers + options.writers, options.lostAfterMs)
   const versions = createCheckedVersions(options.onStale)
   const seen: Seen = { ...nothingSeen }
   const fates = new Map<WriteFate, number>()
-  /** What was said instead of an answer, and how often. */
+  /** What was said instead of a response, and how often. */
   const refusals = new Map<string, number>()
   let writes = 0
   /** No other write runs while a member is stopped midway: the member would receive it first and check its lease. */
   let isQuiet = false
 
-  const noteRefusal = (method: string, { status, text }: Reply): void => {
+  const invalidationRefusal = (method: string, { status, text }: Reply): void => {
     const code = /"code":"([a-z_]{1,60})"/.exec(text)?.[1] ?? ''
     const name = `${method} ${status} ${code}`
     refusals.set(name, (refusals.get(name) ?? 0) + 1)
@@ -97,7 +97,7 @@ export const createChecker = (options: CheckerOptions) => {
 
   /** Disturbed writes are spread evenly and take all fates in turn, so that a short run meets each of them. */
   const nextFate = (): WriteFate => {
-    const disturbed = (count: number): number => Math.ceil(count * (1 - options.answeredShare))
+    const disturbed = (count: number): number => Math.ceil(count * (1 - options.respondedShare))
     const before = disturbed(writes)
     return disturbed(writes + 1) === before
       ? 'answered'
@@ -109,7 +109,7 @@ export const createChecker = (options: CheckerOptions) => {
     const fate = nextFate()
     writes += 1
     const name = `write-${writes}`
-    const fields = {
+    const headers = {
       authorization: 'Bearer writer',
       'content-type': 'application/json',
       'x-fate': fate,
@@ -117,15 +117,15 @@ export const createChecker = (options: CheckerOptions) => {
     }
     const began = performance.now()
     const to = anyOf(gateways()).publicAddress
-    const reply = await send({ method: 'PUT', to, path: `/posts/${id}`, fields, content: '{"title":"x"}' })
+    const reply = await send({ method: 'PUT', to, path: `/posts/${id}`, headers, content: '{"title":"x"}' })
     seen.writes += 1
     fates.set(fate, (fates.get(fate) ?? 0) + 1)
     if (fate === 'answered' && reply.status !== 200) {
       seen.failedWrites += 1
-      noteRefusal('PUT', reply)
+      invalidationRefusal('PUT', reply)
     }
     if (reply.status === 0) return
-    seen.answeredWrites += 1
+    seen.respondedWrites += 1
     seen.slowestWriteMs = Math.max(seen.slowestWriteMs, Math.round(performance.now() - began))
     // Carried out by now, whatever response the client got: reads must show it.
     versions.raise(id, upstream.madeBy(name) ?? 0, `${fate} ${reply.status} by ${reply.by}`)
@@ -158,11 +158,11 @@ export const createChecker = (options: CheckerOptions) => {
   const kept = new Map<string, Known>()
 
   const judge = (reply: Reply, { place, caller, known, before, began }: Asked): void => {
-    const status = `${reply.fields['cache-status']} asked at ${began}`
+    const status = `${reply.headers['cache-status']} asked at ${began}`
     if (reply.status === 200) {
       if (status.includes('hit')) seen.hits += 1
       versions.check({ ...reply, status }, caller, before)
-      const tag = reply.fields.etag
+      const tag = reply.headers.etag
       if (tag !== undefined) kept.set(place, { tag, text: reply.text })
     } else if (reply.status === 304 && known !== undefined) {
       seen.confirmed += 1
@@ -170,7 +170,7 @@ export const createChecker = (options: CheckerOptions) => {
     } else if (reply.status === 0) seen.lost += 1
     else {
       seen.failedReads += 1
-      noteRefusal('GET', reply)
+      invalidationRefusal('GET', reply)
     }
   }
 
@@ -178,7 +178,7 @@ export const createChecker = (options: CheckerOptions) => {
     const path = anyOf(paths)
     const caller = anyOf(['nobody', 'nobody', 'nobody', 'nobody', 'Bearer a', 'Bearer b'])
     const known = Math.random() < 0.3 ? kept.get(path + caller) : undefined
-    const fields = {
+    const headers = {
       ...(caller === 'nobody' ? {} : { authorization: caller }),
       ...(known === undefined ? {} : { 'if-none-match': known.tag }),
     }
@@ -188,10 +188,10 @@ export const createChecker = (options: CheckerOptions) => {
     const began = new Date().toISOString()
     if (Math.random() < options.hangUpShare) {
       seen.hungUp += 1
-      await send({ method: 'GET', to, path, fields, hangUpAfterMs: Math.random() * 4 })
+      await send({ method: 'GET', to, path, headers, hangUpAfterMs: Math.random() * 4 })
       return
     }
-    judge(await send({ method: 'GET', to, path, fields }), {
+    judge(await send({ method: 'GET', to, path, headers }), {
       place: path + caller,
       caller,
       known,
@@ -213,7 +213,7 @@ export const createChecker = (options: CheckerOptions) => {
 
   /** Once more where a process that was killed last held the connection. */
   const readAgain = async (to: string, path: string): Promise<Reply> => {
-    const asked = { method: 'GET', to, path, fields: {} }
+    const asked = { method: 'GET', to, path, headers: {} }
     const first = await send(asked)
     return first.status === 200 ? first : send(asked)
   }
@@ -249,7 +249,7 @@ export const createChecker = (options: CheckerOptions) => {
     const began = Date.now()
     const goesOn = (): boolean => {
       const tookMs = Date.now() - began
-      if (left <= 0 || tookMs >= options.longestMs + patienceOfRunMs) return false
+      if (left <= 0 || tookMs >= options.longestMs + timeoutOfRunMs) return false
       return tookMs < options.longestMs || !isEnough(seen)
     }
     const work = async (step: () => Promise<void>, restMs: number): Promise<void> => {
@@ -266,7 +266,7 @@ export const createChecker = (options: CheckerOptions) => {
       work(purge, 500),
       meanwhile(goesOn),
     ])
-    await pause(totalMs + patienceMs * 2)
+    await pause(totalMs + timeoutMs * 2)
     const wrong = await readLast()
     close()
     const { staleReads, crossed } = versions

@@ -11,7 +11,7 @@ const storedTags = (tags: string | undefined): ReadonlySet<string> =>
     tagger.storedTags(
       undefined,
       {},
-      { status: 200, fields: [], content: Buffer.from('{}'), hints: { tags, maxAge: undefined } },
+      { status: 200, headers: [], content: Buffer.from('{}'), hints: { tags, maxAge: undefined } },
     ),
   )
 

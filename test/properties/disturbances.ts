@@ -19,7 +19,7 @@ export const inTurn = <Name extends string>(
   const names = Object.keys(faults) as Name[]
   const counts = Object.fromEntries(names.map((name) => [name, 0])) as Record<Name, number>
   const history: string[] = []
-  const note = (text: string): void => {
+  const invalidation = (text: string): void => {
     history.push(`${new Date().toISOString()} ${text}`)
   }
   return {
@@ -30,9 +30,9 @@ export const inTurn = <Name extends string>(
       await pause(rest.firstMs)
       for (let turn = 0; goesOn(); turn += 1) {
         const name = names[turn % names.length] as Name
-        note(`${name} begins`)
+        invalidation(`${name} begins`)
         await faults[name](Math.floor(turn / names.length))
-        note(`${name} is over`)
+        invalidation(`${name} is over`)
         counts[name] += 1
         await pause(rest.betweenMs)
       }

@@ -4,28 +4,28 @@ import type { createChecker } from './concurrency-checker.ts'
 type Run = Awaited<ReturnType<ReturnType<typeof createChecker>['run']>>
 
 /** What a run has to have seen: else it would have proved nothing. */
-export type Least = { readonly hits: number; readonly acrossStops: number }
+export type Minimum = { readonly hits: number; readonly acrossStops: number }
 
 /** Has a run seen as much, and met all that was to disturb it? */
 export const sawEnough =
-  (least: Least, disturbances: { isComplete(): boolean }) =>
+  (min: Minimum, disturbances: { isComplete(): boolean }) =>
   (seen: Run['seen']): boolean =>
-    disturbances.isComplete() && seen.hits > least.hits && seen.acrossStops >= least.acrossStops
+    disturbances.isComplete() && seen.hits > min.hits && seen.acrossStops >= min.acrossStops
 
 /** No read was older than an acknowledged write, and there was enough to see; prints the counts. */
 export const expectPromiseKept = (
   { seen, refusals, staleReads, crossed, wrong }: Run,
   faults: Readonly<Record<string, number>>,
-  least: Least,
+  min: Minimum,
 ): void => {
   const told = { ...seen, stale: staleReads.length, refusals: Object.fromEntries(refusals), faults }
   process.stdout.write(`${JSON.stringify(told)}\n`)
   expect(staleReads).toEqual([])
   expect(wrong).toEqual([])
   expect(crossed).toEqual([])
-  expect(seen.hits).toBeGreaterThan(least.hits)
-  expect(seen.answeredWrites).toBeGreaterThan(5)
+  expect(seen.hits).toBeGreaterThan(min.hits)
+  expect(seen.respondedWrites).toBeGreaterThan(5)
   expect(seen.purges).toBeGreaterThan(1)
-  expect(seen.acrossStops).toBeGreaterThanOrEqual(least.acrossStops)
+  expect(seen.acrossStops).toBeGreaterThanOrEqual(min.acrossStops)
   for (const [fault, count] of Object.entries(faults)) expect(count, fault).toBeGreaterThan(0)
 }

@@ -110,10 +110,15 @@ const executed = async (body: string): Promise<Executed | undefined> => {
     operationName: operationName ?? null,
     variableValues: variables,
     rootValue: {},
-    fieldResolver: (parent: { readonly path?: string }, given, _context, { fieldName, operation }) => {
-      const path = `${parent.path ?? (operation.operation satisfies `${OperationTypeNode}`)}/${fieldName}${JSON.stringify(given)}`
+    fieldResolver: (
+      parent: { readonly path?: string },
+      given,
+      _context,
+      { fieldName: headerName, operation },
+    ) => {
+      const path = `${parent.path ?? (operation.operation satisfies `${OperationTypeNode}`)}/${headerName}${JSON.stringify(given)}`
       if (operation.operation !== 'query') effects.push(path)
-      return fieldName === 'id' ? path : { path }
+      return headerName === 'id' ? path : { path }
     },
   })
   // Nothing was executed: no operation of that name, or a variable of another type.
@@ -150,7 +155,7 @@ const meaningOf = (method: string, query: string, content: Buffer | undefined) =
     query,
     content,
     contentType: 'application/json',
-    fields: {},
+    headers: {},
   } as unknown as ValidationInput
   const validation = requests.validate(input)
   return validation.kind === 'valid' ? validation.meaning : undefined

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { CacheAnswer } from '../../src/cache/cache-read.ts'
+import type { CacheResponse } from '../../src/cache/cache-read.ts'
 import type { Encodings } from '../../src/cache/respond/encodings.ts'
 import { createResponder, type Responder } from '../../src/cache/respond/responder.ts'
 import { createStoredResponse } from '../../src/cache/store/stored-response.ts'
@@ -10,12 +10,12 @@ import type { Service } from '../../src/exchange/exchange.ts'
 import { refusal } from '../../src/exchange/finish.ts'
 import { unlimited } from '../../src/http/bounds.ts'
 import { isConditional } from '../../src/http/conditional/preconditions.ts'
-import type { FieldLines, GatewayResponse, RequestFields } from '../../src/http/message.ts'
+import type { GatewayResponse, HeaderLines, RequestHeaders } from '../../src/http/message.ts'
 import { createTargetMemo } from '../../src/service/decide.ts'
 import { received, siteService } from '../exchange/exchange-of.ts'
 import { readOf, safePolicy, startOfTest } from '../unit/cache/cache-fixture.ts'
 
-// What a busy hit remembers (the answer of this second, the canonical form of a target) is never another decision than
+// What a busy hit remembers (the response of this second, the canonical form of a target) is never another decision than
 // the one that is made when nothing is remembered.
 
 const uncodedOnly: Encodings = {
@@ -24,13 +24,13 @@ const uncodedOnly: Encodings = {
 }
 
 const tag = '"one"'
-const stored = (status: number, fields: readonly string[]) =>
+const stored = (status: number, headers: readonly string[]) =>
   createStoredResponse({
     key: readOf().key,
-    head: { status, fields },
+    head: { status, headers },
     content: Buffer.from('0123456789'),
     partial: undefined,
-    selecting: { sentField: () => undefined },
+    selecting: { sentHeader: () => undefined },
     times: {
       requested: { now: startOfTest, monotonic: 0 },
       received: { now: startOfTest, monotonic: 0 },
@@ -85,24 +85,24 @@ const storedResponses = fc
 
 const asks = fc.record({
   method: fc.constantFrom('GET' as const, 'HEAD' as const),
-  fields: readers as fc.Arbitrary<RequestFields>,
+  headers: readers as fc.Arbitrary<RequestHeaders>,
   ageMs: fc.constantFrom(0, 500, 999, 1000),
 })
 
 const boundary = (response: GatewayResponse): string => {
-  const text = JSON.stringify([response.status, response.fields, String(response.content)])
-  // Made anew for each answer in parts.
+  const text = JSON.stringify([response.status, response.headers, String(response.content)])
+  // Made anew for each response in parts.
   return text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'boundary')
 }
 
-const linesOf = (fields: FieldLines): string =>
-  fields.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
+const linesOf = (headers: HeaderLines): string =>
+  headers.map((text, i) => (i % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
 
 /** Nothing is compressed here, so every hit is there at once. */
-const hitOf = (responder: Responder, ...asked: Parameters<Responder['hit']>): CacheAnswer => {
-  const answer = responder.hit(...asked)
-  if (answer instanceof Promise) throw new TypeError('a hit that waits')
-  return answer
+const hitOf = (responder: Responder, ...asked: Parameters<Responder['hit']>): CacheResponse => {
+  const response = responder.hit(...asked)
+  if (response instanceof Promise) throw new TypeError('a hit that waits')
+  return response
 }
 
 describe('memories of the hit path', () => {
@@ -110,8 +110,8 @@ describe('memories of the hit path', () => {
     fc.assert(
       fc.property(storedResponses, fc.array(asks, { minLength: 10, maxLength: 20 }), (response, sequence) => {
         const warm = createResponder(uncodedOnly)
-        for (const { method, fields, ageMs } of sequence) {
-          const read = readOf({ method, fields })
+        for (const { method, headers, ageMs } of sequence) {
+          const read = readOf({ method, headers })
           const at = { now: startOfTest + ageMs, monotonic: ageMs }
           const cold = createResponder(uncodedOnly)
           expect(boundary(hitOf(warm, response, read, ageMs, at))).toBe(
@@ -130,15 +130,15 @@ describe('memories of the hit path', () => {
         const response = stored(200, ['ETag', tag, 'Date', 'Thu, 01 Jan 2026 00:00:00 GMT'])
         let hits = 0
         let elapsed = 0
-        for (const { method, fields, ageMs } of sequence) {
+        for (const { method, headers, ageMs } of sequence) {
           elapsed += ageMs
           const at = { now: startOfTest + elapsed, monotonic: elapsed }
-          const answer = hitOf(responder, response, readOf({ method, fields }), elapsed, at)
-          const isPlain = fields['range'] === undefined && !isConditional(fields)
+          const reply = hitOf(responder, response, readOf({ method, headers }), elapsed, at)
+          const isPlain = headers['range'] === undefined && !isConditional(headers)
           hits += isPlain ? 1 : 0
           const mayBeLate = hits < 2 || !isPlain
-          const text = { of: answer.fields, begin: undefined, text: linesOf(answer.fields) }
-          expect([text, ...(mayBeLate ? [undefined] : [])]).toContainEqual(answer.headText)
+          const text = { of: reply.headers, begin: undefined, text: linesOf(reply.headers) }
+          expect([text, ...(mayBeLate ? [undefined] : [])]).toContainEqual(reply.headText)
         }
       }),
       { numRuns: 200 },
@@ -146,26 +146,30 @@ describe('memories of the hit path', () => {
   })
 
   test('a changed copy of a stored response does not serve the prepared hits of the original', () => {
-    const answers = createResponder(uncodedOnly)
+    const responses = createResponder(uncodedOnly)
     const response = stored(200, ['ETag', tag, 'X-Of', 'record'])
     const at = { now: startOfTest, monotonic: 0 }
-    const ask = (of: typeof response) => hitOf(answers, of, readOf(), 0, at)
+    const ask = (of: typeof response) => hitOf(responses, of, readOf(), 0, at)
     ask(response)
     expect(ask(response)).toBe(ask(response))
-    const copy = { ...response, fields: ['ETag', '"two"', 'X-Of', 'copy'] }
-    expect([ask(copy), ask(copy), ask(copy)].map(({ fields }) => fields[3])).toEqual(['copy', 'copy', 'copy'])
-    expect(ask(response).fields[3]).toBe('record')
+    const copy = { ...response, headers: ['ETag', '"two"', 'X-Of', 'copy'] }
+    expect([ask(copy), ask(copy), ask(copy)].map(({ headers }) => headers[3])).toEqual([
+      'copy',
+      'copy',
+      'copy',
+    ])
+    expect(ask(response).headers[3]).toBe('record')
   })
 
   test.each([
     [tag, `W/${tag}`],
     [`W/${tag}`, tag],
   ])('readers share the 304 to %s and to %s', (given, asked) => {
-    const answers = createResponder(uncodedOnly)
+    const responses = createResponder(uncodedOnly)
     const response = stored(200, ['ETag', given])
     const at = { now: startOfTest, monotonic: 0 }
     const ask = (wanted: string) =>
-      hitOf(answers, response, readOf({ fields: { 'if-none-match': wanted } }), 0, at)
+      hitOf(responses, response, readOf({ headers: { 'if-none-match': wanted } }), 0, at)
     ask(given)
     expect(ask(given).status).toBe(304)
     expect(ask(asked)).toBe(ask(given))
@@ -185,7 +189,7 @@ describe('memories of the hit path', () => {
       target: targets,
       method: fc.constantFrom('GET', 'GET', 'GET', 'HEAD', 'OPTIONS', 'DELETE'),
       // Mostly none: a refusal is remembered, and recalled, where nothing but the target counts.
-      fields: fc.constantFrom<RequestFields>(
+      headers: fc.constantFrom<RequestHeaders>(
         ...Array.from({ length: 8 }, () => ({})),
         { authorization: 'Bearer a' },
         { cookie: '_ga=1' },
@@ -211,16 +215,16 @@ describe('memories of the hit path', () => {
       try {
         const exchange = received(target, more, service)
         const ready = await validate(match(exchange), unlimited, report)
-        const answer =
+        const response =
           'response' in ready
             ? refusal({ report }, exchange, ready.code, ready.response)
             : {
                 status: 200,
-                fields: [ready.target, ready.method, ready.record.route, JSON.stringify(ready.arguments)],
+                headers: [ready.target, ready.method, ready.record.route, JSON.stringify(ready.arguments)],
                 content: undefined,
               }
         const refusals = events.filter(({ kind }) => kind === 'request-refused')
-        return JSON.stringify([answer.status, answer.fields, String(answer.content), refusals])
+        return JSON.stringify([response.status, response.headers, String(response.content), refusals])
       } catch (error) {
         return String(error)
       }

@@ -21,7 +21,7 @@ export type Meaning = {
     readonly children: boolean
   }
   readonly embed?: true | readonly string[]
-  readonly fields?: readonly string[]
+  readonly headers?: readonly string[]
 }
 
 const id = fc.integer({ min: 1, max: 12 })
@@ -52,7 +52,7 @@ export const meanings: fc.Arbitrary<Meaning> = fc.record(
       fc.constant(true as const),
       few(fc.constantFrom('author', 'wp:term', '1', 'true', '0'), 1),
     ),
-    fields: few(fc.constantFrom('id', 'title', 'title.raw', 'slug')),
+    headers: few(fc.constantFrom('id', 'title', 'title.raw', 'slug')),
   },
   { requiredKeys: [] },
 )
@@ -62,10 +62,12 @@ const sortedSet = (list: readonly (string | number)[]): (string | number)[] => [
 const inOrder = (list: readonly (string | number)[]): (string | number)[] => [...new Set(list)]
 
 /** The parts of a field list that count: WordPress stops reading where a part follows its whole, and such a list has a separate meaning. */
-const fieldsKey = (fields: readonly string[]): unknown => {
-  const whole = fields.indexOf('title')
-  const cut = whole >= 0 && fields.slice(whole).includes('title.raw')
-  return cut ? { verbatim: fields } : sortedSet(fields.filter((field) => field !== 'title.raw' || whole < 0))
+const headersKey = (headers: readonly string[]): unknown => {
+  const whole = headers.indexOf('title')
+  const cut = whole >= 0 && headers.slice(whole).includes('title.raw')
+  return cut
+    ? { verbatim: headers }
+    : sortedSet(headers.filter((header) => header !== 'title.raw' || whole < 0))
 }
 
 const unless = <T>(value: T, isDefault: boolean): T | undefined => (isDefault ? undefined : value)
@@ -93,6 +95,6 @@ export const meaningKey = (m: Meaning): string => {
     after: m.after,
     categories: m.categories && { ...m.categories, terms: sortedSet(m.categories.terms) },
     embed: m.embed === undefined || m.embed === true ? m.embed : sortedSet(m.embed),
-    fields: m.fields && unless(fieldsKey(m.fields), m.fields.length === 0),
+    fields: m.headers && unless(headersKey(m.headers), m.headers.length === 0),
   })
 }

@@ -120,8 +120,8 @@ const scalars = (m: Meaning, choose: Choose): Pair[] => {
 
 const lists = (m: Meaning, choose: Choose): Pair[][] => {
   const slugs = m.slug !== undefined && m.orderby !== 'include_slugs' ? reshuffled(m.slug, choose) : m.slug
-  const fields =
-    m.fields?.includes('title.raw') === true ? m.fields : m.fields && reshuffled(m.fields, choose)
+  const headers =
+    m.headers?.includes('title.raw') === true ? m.headers : m.headers && reshuffled(m.headers, choose)
   return [
     m.include === undefined ? [] : integers('include', m.include, m.orderby !== 'include', choose),
     m.exclude === undefined ? [] : integers('exclude', m.exclude, true, choose),
@@ -129,7 +129,7 @@ const lists = (m: Meaning, choose: Choose): Pair[][] => {
     m.status === undefined ? [] : texts('status', reshuffled(m.status, choose), choose),
     m.categories === undefined ? [] : termFilter(m.categories, choose),
     m.embed === undefined ? [] : embed(m.embed, choose),
-    fields === undefined ? [] : texts('_fields', fields, choose),
+    headers === undefined ? [] : texts('_fields', headers, choose),
   ]
 }
 

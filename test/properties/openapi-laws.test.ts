@@ -19,7 +19,7 @@ const randomFrom = (seed: number) => {
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
     return (mixed ^ (mixed >>> 14)) >>> 0
   }
-  const below = (most: number): number => next() % most
+  const below = (max: number): number => next() % max
   const one = <Value>(values: readonly Value[]): Value => values[below(values.length)] as Value
   return { below, one }
 }

@@ -19,7 +19,7 @@ export const createProcessChecker = ({
     readers: 24,
     writers: 6,
     lostAfterMs: 8_000,
-    answeredShare: 0.99,
+    respondedShare: 0.99,
     hangUpShare: 0.01,
     softShare: 0,
   })

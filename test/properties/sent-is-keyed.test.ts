@@ -4,10 +4,10 @@ import { siteService, startTestGateway, type TestGateway } from '../support/gate
 import { type Origin, startOrigin } from '../support/origin.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
 
-// A stored answer serves only requests for which the gateway would have sent the upstream the same fields, in all that Vary names; in
+// A stored response serves only requests for which the gateway would have sent the upstream the same fields, in all that Vary names; in
 // the profile safe also in those that are neither named nor harmless.
 
-type Fields = Readonly<Record<string, string>>
+type HeaderValues = Readonly<Record<string, string>>
 
 const names = [
   ...[
@@ -94,15 +94,15 @@ const proxies = [[], ['127.0.0.1'], ['127.0.0.0/8', '203.0.113.2/32']] as const
 
 let origin: Origin
 const gateways: TestGateway[] = []
-/** What the origin got, by the number that its answer carries. */
-const got = new Map<number, Fields>()
+/** What the origin got, by the number that its response carries. */
+const got = new Map<number, HeaderValues>()
 let varyBy = ''
 
 beforeAll(async () => {
   origin = await startOrigin((received, wire, number) => {
-    got.set(number, received.fields)
+    got.set(number, received.headers)
     wire.respond({
-      fields: {
+      headers: {
         'Content-Type': 'application/json',
         'Cache-Control': received.target.includes('per_page=1') ? 'no-store' : 'max-age=60',
         ...(varyBy === '' ? {} : { Vary: varyBy }),
@@ -131,25 +131,25 @@ afterAll(async () => {
   await origin.close()
 })
 
-/** The number of the origin's answer that the request gets. */
+/** The number of the origin's response that the request gets. */
 const ask = async (gateway: TestGateway, target: string, { lines, connection }: Request): Promise<number> => {
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
-  const answer = await exchangeBytes(
+  const response = await exchangeBytes(
     gateway.publicAddress,
     `GET ${target} HTTP/1.1\r\nHost: a\r\n${head}Connection: ${connection}\r\n\r\n`,
   )
-  return Number(/"number":(\d+)/.exec(answer)?.[1] ?? Number.NaN)
+  return Number(/"number":(\d+)/.exec(response)?.[1] ?? Number.NaN)
 }
 
 /** A field as CGI reads it: every sign that is no letter or digit is `_`. */
-const asCgi = (fields: Fields, name: string): readonly string[] => {
+const asCgi = (headers: HeaderValues, name: string): readonly string[] => {
   const plain = (text: string): string => text.toLowerCase().replaceAll(/[^a-z\d]/g, '_')
-  return Object.entries(fields).flatMap(([one, value]) => (plain(one) === plain(name) ? [value] : []))
+  return Object.entries(headers).flatMap(([one, value]) => (plain(one) === plain(name) ? [value] : []))
 }
 
 let count = 0
 
-test('a stored answer serves only requests that would have sent the same', async () => {
+test('a stored response serves only requests that would have sent the same', async () => {
   const mounts = ['/index.php/site-json/site/v2/posts', '/shared/x', '/safe/x'] as const
   let hits = 0
   await fc.assert(

@@ -28,8 +28,8 @@ const put = [
 
 const hasHit = async ({ line }: Member): Promise<boolean> => {
   for (let tries = 0; tries < triesForHit; tries += 1) {
-    const answer = await line.ask(`${get}\r\n`)
-    if (answer.field('cache-status').includes('hit')) return true
+    const response = await line.ask(`${get}\r\n`)
+    if (response.header('cache-status').includes('hit')) return true
     await pause(10)
   }
   return false
@@ -64,9 +64,9 @@ export const readAcrossStop = async (
   } finally {
     stopped.signal('SIGCONT')
   }
-  const answer = await stopped.line.next()
-  if (!isWritten || answer.status !== 200) return false
-  const told = { text: answer.text, status: answer.field('cache-status'), by: 'the stopped one' }
+  const response = await stopped.line.next()
+  if (!isWritten || response.status !== 200) return false
+  const told = { text: response.text, status: response.header('cache-status'), by: 'the stopped one' }
   versions.check(told, 'nobody', before)
   return true
 }

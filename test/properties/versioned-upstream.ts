@@ -11,7 +11,7 @@ const brokenOff: ReadonlySet<WriteFate> = new Set(['lost', 'dropped'])
 const refusals: Readonly<Partial<Record<WriteFate, number>>> = { failed: 500, refused: 400 }
 
 /** So long the gateway of the test waits for a head; a late write takes up to twice as long. */
-export const patienceMs = 800
+export const timeoutMs = 800
 
 export const postIds = [1, 2, 3, 4, 5] as const
 
@@ -59,10 +59,10 @@ export const startVersionedUpstream = async (): Promise<VersionedUpstream> => {
     return { id: 9, type: 'page', content: { rendered: '<ul class="wp-block-latest-posts">' }, all, caller }
   }
 
-  /** Carries a write out, or not; false when the answer is done with. */
+  /** Carries a write out, or not; false when the response is done with. */
   const meet = async (received: IncomingMessage, id: number, response: ServerResponse): Promise<boolean> => {
     const fate = received.headers['x-fate'] as WriteFate
-    if (fate === 'late') await pause(Math.random() * patienceMs * 2)
+    if (fate === 'late') await pause(Math.random() * timeoutMs * 2)
     if (carriedOut.has(fate)) {
       const version = change(id)
       made.set(String(received.headers['x-write']), version)
@@ -74,7 +74,7 @@ export const startVersionedUpstream = async (): Promise<VersionedUpstream> => {
     return fate === 'answered'
   }
 
-  const answer = async (received: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const reply = async (received: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = (received.url ?? '').split('?', 1)[0] ?? ''
     received.resume()
     await sometime()
@@ -89,7 +89,7 @@ export const startVersionedUpstream = async (): Promise<VersionedUpstream> => {
     response.end(content)
   }
 
-  const { origin, close } = await startHttpServer((received, response) => void answer(received, response))
+  const { origin, close } = await startHttpServer((received, response) => void reply(received, response))
   const upstream: VersionedUpstream = {
     origin,
     versionOf,

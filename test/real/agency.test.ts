@@ -87,8 +87,8 @@ describeWith('php', 'config/agency.example.yaml: two WordPress sites and an API 
       },
     })
     await untilReady(trellis, async () => {
-      const answer = await fetch(`http://127.0.0.1:${adminPort}/readyz`)
-      if (!answer.ok) throw new Error(await answer.text())
+      const response = await fetch(`http://127.0.0.1:${adminPort}/readyz`)
+      if (!response.ok) throw new Error(await response.text())
     })
   }, 120_000)
   afterAll(async () => {
@@ -121,7 +121,7 @@ describeWith('php', 'config/agency.example.yaml: two WordPress sites and an API 
       as,
     )
 
-  test('a write to one site shows at once on that site, and the other site keeps its own answer', async () => {
+  test('a write to one site shows at once on that site, and the other site keeps its own response', async () => {
     const title = async (host: 'blog' | 'shop'): Promise<unknown> => {
       const reader = await client(host, 'anonymous')
       const post = (await reader.collection('posts').id(1)) as { title: { rendered: string } }
@@ -136,13 +136,13 @@ describeWith('php', 'config/agency.example.yaml: two WordPress sites and an API 
 
   test('each host has its own certificate, discovery, links and headers', async () => {
     for (const host of ['blog', 'shop'] as const) {
-      const answer = await curl(host, '/index.php/wp-json/wp/v2/posts/1')
-      expect(answer).toMatch(/^HTTP\/2 200/)
-      expect(answer).toContain('strict-transport-security: max-age=31536000')
-      expect(answer).not.toContain('x-powered-by')
-      expect(answer).toContain(`link: <${url(host, '/index.php/')}`)
+      const response = await curl(host, '/index.php/wp-json/wp/v2/posts/1')
+      expect(response).toMatch(/^HTTP\/2 200/)
+      expect(response).toContain('strict-transport-security: max-age=31536000')
+      expect(response).not.toContain('x-powered-by')
+      expect(response).toContain(`link: <${url(host, '/index.php/')}`)
       const other = host === 'blog' ? 'shop' : 'blog'
-      expect(answer).not.toContain(hosts[other])
+      expect(response).not.toContain(hosts[other])
     }
     expect(await curl('shop', '/index.php/wp-json/wp/v2/posts/1')).toMatch(/cache-status: .*hit/)
   })
@@ -164,9 +164,9 @@ describeWith('php', 'config/agency.example.yaml: two WordPress sites and an API 
     expect(forged).toMatch(/^HTTP\/2 401/)
     const token = await issuer.token()
     const authorized = ['-H', `Authorization: Bearer ${token}`]
-    const answer = await curl('api', '/orders', ...authorized, '-H', 'X-User-Id: root')
-    expect(answer).toMatch(/^HTTP\/2 200/)
-    expect(answer).toContain('{"user":"ann","path":"/orders"}')
+    const response = await curl('api', '/orders', ...authorized, '-H', 'X-User-Id: root')
+    expect(response).toMatch(/^HTTP\/2 200/)
+    expect(response).toContain('{"user":"ann","path":"/orders"}')
   })
 
   test('a WebSocket of the API opens with a token only, and carries messages', async () => {
@@ -193,8 +193,8 @@ describeWith('php', 'config/agency.example.yaml: two WordPress sites and an API 
       const context = await browser.newContext({ ignoreHTTPSErrors: true })
       for (const host of ['blog', 'shop'] as const) {
         const page = await context.newPage()
-        const answer = await page.goto(url(host, '/'))
-        expect(answer?.status(), await answer?.text()).toBe(200)
+        const response = await page.goto(url(host, '/'))
+        expect(response?.status(), await response?.text()).toBe(200)
         const links = await page.$$eval('a[href^="http"]', (all) =>
           all.map((one) => new URL(one.getAttribute('href') ?? '').host),
         )

@@ -6,7 +6,7 @@ import { expectedDifference } from './batch/differences.ts'
 import { envelopeCases } from './batch/envelope-cases.ts'
 import { itemCases } from './batch/item-cases.ts'
 import { orderCases } from './batch/order-cases.ts'
-import { type BatchAnswer, type BatchSite, publicUrl, sendBatch } from './batch/send-batch.ts'
+import { type BatchResponse, type BatchSite, publicUrl, sendBatch } from './batch/send-batch.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
 const allCases = [...orderCases, ...itemCases, ...envelopeCases]
@@ -21,7 +21,7 @@ const ways = [
 
 /** Copies of one site get the same batches in the same order, one directly, the others through a gateway. */
 describeWith('php', 'a batch is answered as WordPress answers it', () => {
-  const expected = new Map<string, BatchAnswer>()
+  const expected = new Map<string, BatchResponse>()
 
   beforeAll(async () => {
     const wordpress = await startWordPress({ publicUrl })
@@ -67,13 +67,13 @@ describeWith('php', 'a batch is answered as WordPress answers it', () => {
     })
 
     test.each(cases)('$title', async (one) => {
-      const answer = await sendBatch(site, one)
+      const response = await sendBatch(site, one)
       const plain = expected.get(one.title)
       const difference = expectedDifference(one.title)
-      if (difference === undefined) expect(answer).toEqual(plain)
+      if (difference === undefined) expect(response).toEqual(plain)
       else {
-        expect(answer, 'no longer different: take it off the list').not.toEqual(plain)
-        difference.compare(answer, plain as BatchAnswer)
+        expect(response, 'no longer different: take it off the list').not.toEqual(plain)
+        difference.compare(response, plain as BatchResponse)
       }
     })
   })

@@ -59,9 +59,9 @@ describeWith('redis', 'two instances with a change feed on one Redis', () => {
     for (const gateway of gateways) await heard(gateway)
     for (const gateway of gateways) await read(gateway)
     const [first] = gateways
-    const answer = await companion.push(first?.adminOrigin ?? '', companion.write(1))
-    expect(answer.status).toBe(200)
-    await answer.text()
+    const response = await companion.push(first?.adminOrigin ?? '', companion.write(1))
+    expect(response.status).toBe(200)
+    await response.text()
     for (const gateway of gateways) expect((await read(gateway)).version).toBe('v2')
   }, 120_000)
 
@@ -94,8 +94,8 @@ describeWith('redis', 'two instances with a change feed on one Redis', () => {
     await heard(first)
     redis.signal('SIGSTOP')
     const row = companion.write(1)
-    const answer = await companion.push(first.adminOrigin, row)
-    expect([answer.status, await answer.json()]).toMatchObject([503, { code: 'not-spread' }])
+    const response = await companion.push(first.adminOrigin, row)
+    expect([response.status, await response.json()]).toMatchObject([503, { code: 'not-spread' }])
     redis.signal('SIGCONT')
     await expect.poll(async () => (await read(first)).version, { timeout: 10_000 }).toBe('v2')
   }, 120_000)

@@ -56,8 +56,8 @@ describeWith('mariadb', 'reads that a persistent object cache or a network hides
     let redis: RedisServer | undefined
 
     const read = async (path: string) => {
-      const answer = await fetch(`${site.origin}/index.php/wp-json${path}`)
-      return { body: await answer.text(), tags: answer.headers.get('trellis-tags') ?? '' }
+      const response = await fetch(`${site.origin}/index.php/wp-json${path}`)
+      return { body: await response.text(), tags: response.headers.get('trellis-tags') ?? '' }
     }
 
     beforeAll(async () => {

@@ -77,8 +77,8 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
 
   const timed = async (act: () => Promise<Response>): Promise<number> => {
     const began = performance.now()
-    const answer = await act()
-    await answer.arrayBuffer()
+    const response = await act()
+    await response.arrayBuffer()
     return performance.now() - began
   }
 

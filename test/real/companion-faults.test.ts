@@ -6,7 +6,7 @@ import { planted } from '../support/planted.ts'
 import { describeWith } from '../support/requirements.ts'
 import { faults } from './companion/faults.ts'
 import { findFaults, startFaultySite } from './companion/find-faults.ts'
-import { faultWrites, findingsIn } from './companion/plant-in-companion.ts'
+import { faultWrites, issuesIn } from './companion/plant-in-companion.ts'
 import type { CompanionSite } from './companion/site.ts'
 import { companionFile } from './wordpress/start-wordpress.ts'
 
@@ -27,18 +27,18 @@ describeWith('php', 'faults in the WordPress companion', () => {
   })
   afterAll(() => site?.stop())
 
-  test('each that was found leaves a response outdated again after the write with which it was found', async () => {
-    const all = findingsIn(await readFile(page, 'utf8'))
+  test('each that was found leaves a response stale again after the write with which it was found', async () => {
+    const all = issuesIn(await readFile(page, 'utf8'))
     expect(all.length).toBeGreaterThan(60)
     const known = rowsOf(all, 12)
-    const { findings, stale } = await findFaults(site, {
+    const { findings: issues, stale } = await findFaults(site, {
       faults: faults.filter(({ name }) => isAll || known.some(({ fault }) => fault === name)),
       writes: faultWrites,
       known,
       tell: () => {},
     })
     expect(stale).toEqual([])
-    const found = new Set(findings.map(({ fault }) => fault))
+    const found = new Set(issues.map(({ fault }) => fault))
     expect(known.map(({ fault }) => fault).filter((fault) => !found.has(fault))).toEqual([])
   }, 1_200_000)
 })

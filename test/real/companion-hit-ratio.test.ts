@@ -17,8 +17,8 @@ import { type Noise, noiseThrough } from './hit-ratio/noise.ts'
 const isLong = process.env['READS'] !== undefined
 const hasNoise = process.env['NOISE'] !== 'off'
 const hasCompanion = process.env['COMPANION'] !== 'off'
-const leastHits = 0.94
-const leastTimes = 15
+const minHits = 0.94
+const minTimes = 15
 const reads = Number(process.env['READS'] ?? times(400, 5000))
 const seed = Number(process.env['SEED'] ?? 2)
 const readsOfWrite = 100
@@ -109,9 +109,9 @@ describeWith('mariadb', 'reads under Zipf’s law, with writes of which half byp
   }
   const sendByRest = async ({ method, path, body }: MixedWrite): Promise<void> => {
     const { origin } = started.gateway
-    const answer = await started.site.rest(method, `/wp/v2/${path}`, body, origin)
-    const text = await answer.text()
-    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text.slice(0, 300)}`)
+    const response = await started.site.rest(method, `/wp/v2/${path}`, body, origin)
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${path}: ${response.status} ${text.slice(0, 300)}`)
   }
   const write = async (next: MixedWrite, isByForm: boolean): Promise<void> => {
     const kind = `${next.kind}, ${isByForm ? 'wp-admin' : 'through the gateway'}`
@@ -122,7 +122,11 @@ describeWith('mariadb', 'reads under Zipf’s law, with writes of which half byp
     kept.set(kind, { writes: count.writes + 1, before: count.before + before, after: count.after + after })
   }
 
-  const note = (outcome: Outcome, replies: readonly Reply[], earlier: ReadonlyMap<string, string>): void => {
+  const invalidation = (
+    outcome: Outcome,
+    replies: readonly Reply[],
+    earlier: ReadonlyMap<string, string>,
+  ): void => {
     for (const reply of replies) {
       const { target, shown } = reply
       if (isHit(reply)) {
@@ -163,8 +167,8 @@ describeWith('mariadb', 'reads under Zipf’s law, with writes of which half byp
     )
     for (const { target, shown } of ownReplies.values()) own.set(target, shown)
     for (const target of targets) ownMs += (ownReplies.get(target)?.ms ?? 0) / atOnce
-    note(seen.gateway, fromGateway, earlier)
-    note(seen.nginx, fromNginx, earlier)
+    invalidation(seen.gateway, fromGateway, earlier)
+    invalidation(seen.nginx, fromNginx, earlier)
   }
 
   const report = async (): Promise<void> => {
@@ -201,8 +205,8 @@ describeWith('mariadb', 'reads under Zipf’s law, with writes of which half byp
     expect(seen.nginx.stale).toBeGreaterThan(0)
     expect(seen.gateway.hits).toBeGreaterThan(0)
     if (isLong && hasCompanion) {
-      expect(seen.gateway.hits / reads).toBeGreaterThanOrEqual(leastHits)
-      expect(ownMs / seen.gateway.ms).toBeGreaterThan(leastTimes)
+      expect(seen.gateway.hits / reads).toBeGreaterThanOrEqual(minHits)
+      expect(ownMs / seen.gateway.ms).toBeGreaterThan(minTimes)
     }
   }, 3_600_000)
 })

@@ -56,28 +56,28 @@ describeWith('mariadb', 'an import into a WordPress with the companion', () => {
     if (code !== 0) throw new Error(`${code}: ${output}`)
     return JSON.parse(output) as Figures
   }
-  const answersOf = (origin: string): Promise<readonly string[]> =>
+  const responsesOf = (origin: string): Promise<readonly string[]> =>
     Promise.all(
       read.map(async (path) => {
-        const answer = await fetch(`${origin}${started.restPath}${path}`)
-        return `${path} ${answer.status} ${answer.headers.get('x-wp-total')} ${await answer.text()}`
+        const response = await fetch(`${origin}${started.restPath}${path}`)
+        return `${path} ${response.status} ${response.headers.get('x-wp-total')} ${await response.text()}`
       }),
     )
   const hitsOf = async (): Promise<number> => {
     const { gateway, restPath } = started
-    const answers = await Promise.all(read.map((path) => fetch(`${gateway.origin}${restPath}${path}`)))
-    await Promise.all(answers.map((answer) => answer.arrayBuffer()))
-    return answers.filter((answer) => answer.headers.get('cache-status')?.includes('hit')).length
+    const responses = await Promise.all(read.map((path) => fetch(`${gateway.origin}${restPath}${path}`)))
+    await Promise.all(responses.map((response) => response.arrayBuffer()))
+    return responses.filter((response) => response.headers.get('cache-status')?.includes('hit')).length
   }
 
   test(
     `${posts} posts take at most 1.2 times the processor time, and 32 MiB more memory`,
     async () => {
-      const least = {
+      const min = {
         with: { processor: Infinity, elapsed: Infinity, memory: 0 },
         without: { processor: Infinity, elapsed: Infinity, memory: 0 },
       }
-      const { with: one, without: other } = least
+      const { with: one, without: other } = min
       const ratio = (member: keyof Figures): number => one[member] / other[member]
       const isAbove = (): boolean => ratio('processor') >= 1.2
       // What else the machine does can only add: more imports bring the least of each down.
@@ -85,7 +85,7 @@ describeWith('mariadb', 'an import into a WordPress with the companion', () => {
         const order = turn % 2 === 0 ? (['with', 'without'] as const) : (['without', 'with'] as const)
         for (const kind of order) {
           const figures = await runImport(posts, `${kind} ${turn}`, kind === 'with')
-          const known = least[kind]
+          const known = min[kind]
           known.processor = Math.min(known.processor, figures.processor)
           known.elapsed = Math.min(known.elapsed, figures.elapsed)
           known.memory = Math.max(known.memory, figures.memory)
@@ -108,10 +108,12 @@ describeWith('mariadb', 'an import into a WordPress with the companion', () => {
       await expect.poll(hitsOf).toBeGreaterThan(10)
       const { last } = await poll(site.origin, 1_000_000_000)
       const { elapsed, memory } = await runImport(posts, 'whole', true)
-      const own = await answersOf(site.origin)
+      const own = await responsesOf(site.origin)
       const older = async () => {
-        const answers = await answersOf(gateway.origin)
-        return answers.filter((answer, at) => answer !== own[at]).map((answer) => answer.slice(0, 100))
+        const responses = await responsesOf(gateway.origin)
+        return responses
+          .filter((response, at) => response !== own[at])
+          .map((response) => response.slice(0, 100))
       }
       // On a busy machine the last push is given up, and the next poll finds its row.
       await expect.poll(older, { timeout: 20_000 }).toEqual([])

@@ -249,8 +249,8 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
         `$GLOBALS['wpdb']->update( 'wp_posts', array( 'post_status' => 'pending' ), array( 'ID' => 64 ) );`,
       )
       expect((await write())[0]?.before).toMatchObject({ status: 'pending' })
-      const answer = await site.rest('GET', '/wp/v2/posts/64')
-      expect(answer.headers.get('trellis-tags')).toMatch(
+      const response = await site.rest('GET', '/wp/v2/posts/64')
+      expect(response.headers.get('trellis-tags')).toMatch(
         /^v1;n=\d+;complete;(?:plain;)?(?:structure;)?(?:early;)?blogs=1;p=(?:\d+,)*64\b/,
       )
     })

@@ -20,7 +20,7 @@ import type { RedisServer } from './shared/redis-server.ts'
 /** How it is written: the beginning of a title. */
 const doorOf = (title: string): string => title.split(':', 1)[0] ?? title
 
-/** Every write and every answer: `SHOW_KEPT=1 COMPANION_MATRIX=all npx vitest run test/real/companion-matrix.test.ts`. */
+/** Every write and every response: `SHOW_KEPT=1 COMPANION_MATRIX=all npx vitest run test/real/companion-matrix.test.ts`. */
 const isWhole = process.env['COMPANION_MATRIX'] === 'all'
 const nth = isWhole ? Number(process.env['COMPANION_NTH'] ?? 1) : 8
 /** `COMPANION_SITE`: `object-cache`, with a persistent one in Redis, or `network`, of two blogs. */
@@ -28,7 +28,7 @@ const isNetwork = kindOfSite === 'network'
 /** WordPress deletes no user of a network through its interface. */
 const isPossible = ([title]: Write): boolean => !isNetwork || title !== 'REST: a user is deleted'
 const allWrites = [...(isNetwork ? throughNetwork : []), ...writes.filter(isPossible)]
-const least = isWhole ? 0.85 : 0.8
+const min = isWhole ? 0.85 : 0.8
 const program = prepare === undefined ? 'php' : 'mariadb'
 const paths = moreReads.filter((_, at) => isWhole || at % 3 !== 2)
 
@@ -68,7 +68,7 @@ describeWith(program, 'writes to a WordPress with the companion that bypass the 
     await site?.stop()
   })
 
-  test('no stored answer is older than a reported write, and most that it does not change are kept', async () => {
+  test('no stored response is older than a reported write, and most that it does not change are kept', async () => {
     await expect
       .poll(() => gateway.metric('trellis_changes_state', 'state="heard"'), { timeout: 20_000 })
       .toBe(1)
@@ -95,6 +95,6 @@ describeWith(program, 'writes to a WordPress with the companion that bypass the 
     }
     process.stdout.write(`all: ${results.length} writes, ${(100 * share(results)).toFixed(1)} % kept\n`)
     expect(results.flatMap(({ title, stale }) => stale.map((path) => `${title}: ${path}`))).toEqual([])
-    expect(share(results)).toBeGreaterThan(least)
+    expect(share(results)).toBeGreaterThan(min)
   }, 3_600_000)
 })

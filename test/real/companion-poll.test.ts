@@ -21,9 +21,9 @@ describeWith('php', 'the log of the WordPress companion', () => {
 
   const ask = async (target: string, signature: string | undefined, init: RequestInit = {}) => {
     const headers: Record<string, string> = signature === undefined ? {} : { 'Trellis-Signature': signature }
-    const answer = await fetch(site.origin + target, { ...init, headers })
-    const { status } = answer
-    return { status, body: await answer.text(), cacheControl: answer.headers.get('cache-control') }
+    const response = await fetch(site.origin + target, { ...init, headers })
+    const { status } = response
+    return { status, body: await response.text(), cacheControl: response.headers.get('cache-control') }
   }
   const rename = (title: string) => site.rest('PUT', '/wp/v2/posts/10', { title })
   const query = async (sql: string): Promise<string> => {
@@ -33,14 +33,14 @@ describeWith('php', 'the log of the WordPress companion', () => {
     return output
   }
 
-  test('the first answer has the row of the creation, and names the table', async () => {
-    const answer = await poll(site.origin, 0)
-    expect(answer.rows).toEqual([
+  test('the first response has the row of the creation, and names the table', async () => {
+    const response = await poll(site.origin, 0)
+    expect(response.rows).toEqual([
       { sequence: 1, check: '', site: 0, state: 'closed', changes: [{ kind: 'all', reason: 'created' }] },
     ])
-    expect(answer).toMatchObject({ first: 1, last: 1, more: false, table: 'wp_trellis_changes' })
-    expect(answer.incarnation).toMatch(/^[0-9a-f]{32}$/)
-    expect(answer.fingerprint).toMatch(/^[0-9a-f]{40}$/)
+    expect(response).toMatchObject({ first: 1, last: 1, more: false, table: 'wp_trellis_changes' })
+    expect(response.incarnation).toMatch(/^[0-9a-f]{32}$/)
+    expect(response.fingerprint).toMatch(/^[0-9a-f]{40}$/)
   })
 
   const target = '/?trellis-changes=0&incarnation='
@@ -134,7 +134,7 @@ describeWith('php', 'the log of the WordPress companion', () => {
       .poll(rows)
       .toMatchObject([{ sequence: last + 1, site: 1, state: 'open', since: expect.any(Number) }])
     const check = (await rows())[0]?.check
-    // An open row is in every answer, however late the sequence.
+    // An open row is in every response, however late the sequence.
     expect((await poll(site.origin, last + 1)).rows).toHaveLength(1)
     await slow
     const changes = [{ kind: 'option', name: 'slow' }]
@@ -161,7 +161,7 @@ describeWith('php', 'the log of the WordPress companion', () => {
   })
 
   test.each(['redirect', 'fail'] as const)(
-    'a gateway whose answer is a %s changes nothing for the save',
+    'a gateway whose response is a %s changes nothing for the save',
     async (behaviour) => {
       site.intake.behaviour = behaviour
       const refused = site.intake.refused.length
@@ -204,7 +204,7 @@ describeWith('php', 'the log of the WordPress companion', () => {
     expect((await poll(site.origin, last + 1)).rows).toEqual([])
   })
 
-  test('an answer is bounded, and the next goes on from it', async () => {
+  test('a response is bounded, and the next goes on from it', async () => {
     const { last } = await poll(site.origin, 0)
     await site.php(
       `$log = new Trellis_Log(); for ( $n = 0; $n < 600; $n++ ) { $log->append( 1, '[]' ); } for ( $n = 0; $n < 4; $n++ ) { $log->append( 1, '["' . str_repeat( 'x', 190000 ) . '"]' ); }`,
@@ -212,11 +212,11 @@ describeWith('php', 'the log of the WordPress companion', () => {
     const sizes: number[] = []
     let after = last
     for (;;) {
-      const answer = await poll(site.origin, after)
-      expect(JSON.stringify(answer).length).toBeLessThan(512 * 1024)
-      sizes.push(answer.rows.length)
-      after = answer.rows.at(-1)?.sequence ?? after
-      if (!answer.more) break
+      const response = await poll(site.origin, after)
+      expect(JSON.stringify(response).length).toBeLessThan(512 * 1024)
+      sizes.push(response.rows.length)
+      after = response.rows.at(-1)?.sequence ?? after
+      if (!response.more) break
     }
     expect(sizes).toEqual([500, 102, 2])
   })
@@ -259,7 +259,7 @@ describeWith('php', 'the log of the WordPress companion', () => {
     expect(await after(`${last + 1}.${check}`, other)).not.toBe(other)
   })
 
-  test('a restored log that cannot be written has another incarnation in each answer', async () => {
+  test('a restored log that cannot be written has another incarnation in each response', async () => {
     const { last, incarnation } = await poll(site.origin, 0)
     const file = `${site.site}/wp-content/mu-plugins/0-read-only.php`
     await writeFile(
@@ -270,7 +270,7 @@ describeWith('php', 'the log of the WordPress companion', () => {
       const known = `${last}.${'0'.repeat(16)}`
       const one = await poll(site.origin, last, incarnation, known)
       const two = await poll(site.origin, last, incarnation, known)
-      expect(new Set([one, two, { incarnation }].map((answer) => answer.incarnation)).size).toBe(3)
+      expect(new Set([one, two, { incarnation }].map((response) => response.incarnation)).size).toBe(3)
       expect((await poll(site.origin, last, one.incarnation)).incarnation).not.toBe(one.incarnation)
     } finally {
       await rm(file)

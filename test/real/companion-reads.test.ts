@@ -25,11 +25,11 @@ const installCompanion = async (wordpress: WordPress, gateways: string): Promise
 /** The administrator's browser: it keeps cookies, and follows no redirect. */
 const createBrowser = (origin: string) => {
   const cookies = new Map<string, string>()
-  const send = async (path: string, fields?: Readonly<Record<string, string>>): Promise<Response> => {
+  const send = async (path: string, headers?: Readonly<Record<string, string>>): Promise<Response> => {
     const response = await fetch(origin + path, {
-      method: fields === undefined ? 'GET' : 'POST',
+      method: headers === undefined ? 'GET' : 'POST',
       headers: { Cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
-      ...(fields === undefined ? {} : { body: new URLSearchParams(fields) }),
+      ...(headers === undefined ? {} : { body: new URLSearchParams(headers) }),
       redirect: 'manual',
     })
     for (const line of response.headers.getSetCookie()) {
@@ -44,7 +44,7 @@ const createBrowser = (origin: string) => {
       await send('/wp-login.php', { log: 'admin', pwd: 'admin-password', testcookie: '1' })
     },
     /** "Quick Edit" in the list of posts. */
-    quickEdit: async (id: number, fields: Readonly<Record<string, string>>): Promise<number> => {
+    quickEdit: async (id: number, headers: Readonly<Record<string, string>>): Promise<number> => {
       const html = await (await send('/wp-admin/edit.php')).text()
       const response = await send('/wp-admin/admin-ajax.php', {
         action: 'inline-save',
@@ -55,7 +55,7 @@ const createBrowser = (origin: string) => {
         post_view: 'list',
         screen: 'edit-post',
         _status: 'publish',
-        ...fields,
+        ...headers,
       })
       await response.text()
       return response.status

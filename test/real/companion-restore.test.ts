@@ -69,12 +69,12 @@ describeWith('php', 'a gateway that reads the log of a WordPress', () => {
   }
 
   const title = async ({ origin }: Pick<Gateway, 'origin'>, id: number): Promise<string> => {
-    const answer = await fetch(`${origin}${restPath}/wp/v2/posts/${id}`)
-    return ((await answer.json()) as { title: { rendered: string } }).title.rendered
+    const response = await fetch(`${origin}${restPath}/wp/v2/posts/${id}`)
+    return ((await response.json()) as { title: { rendered: string } }).title.rendered
   }
   const save = async (id: number, text: string): Promise<void> => {
-    const answer = await site.rest('PUT', `/wp/v2/posts/${id}`, { title: text })
-    expect(answer.status).toBe(200)
+    const response = await site.rest('PUT', `/wp/v2/posts/${id}`, { title: text })
+    expect(response.status).toBe(200)
   }
   const database = (): string => site.dsn.replace('sqlite:', '')
   const copy = async (): Promise<void> => {

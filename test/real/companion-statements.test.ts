@@ -35,17 +35,17 @@ describeWith('php', 'the WordPress companion states what a request has written',
   const ask = async (path: string, init: RequestInit = {}): Promise<Stated> => {
     const nonce = randomBytes(16).toString('hex')
     const headers = { ...init.headers, 'Trellis-Nonce': `${nonce}.${hmac(`ask\n${nonce}`)}` }
-    const answer = await fetch(site.origin + path, { method: 'POST', redirect: 'manual', ...init, headers })
-    const body = await answer.text()
-    const value = answer.headers.get('trellis-statement')
-    if (value === null) return { status: answer.status, text: '', body }
+    const response = await fetch(site.origin + path, { method: 'POST', redirect: 'manual', ...init, headers })
+    const body = await response.text()
+    const value = response.headers.get('trellis-statement')
+    if (value === null) return { status: response.status, text: '', body }
     const [text = '', signature] = value.split('; hmac=')
     expect(signature).toBe(hmac(`statement\n${nonce}\n${text}`))
-    return { status: answer.status, text, body }
+    return { status: response.status, text, body }
   }
 
-  const form = (fields: Readonly<Record<string, string>>): RequestInit => ({
-    body: new URLSearchParams(fields),
+  const form = (headers: Readonly<Record<string, string>>): RequestInit => ({
+    body: new URLSearchParams(headers),
   })
   const php = (code: string): Promise<void> => writeFile(plugin, `<?php ${code}`)
   /** A must-use plugin that runs this code in the action \`act\` of admin-ajax.php, for all. */
@@ -62,8 +62,8 @@ describeWith('php', 'the WordPress companion states what a request has written',
     ['cron without a task', '/wp-cron.php', {}, 200],
     ['a route that is not there', '/index.php/wp-json/acme/v1/none', {}, 404],
     ['a write without a credential', '/index.php/wp-json/wp/v2/posts', { title: 'x' }, 401],
-  ] as const)('nothing: %s', async (_, path, fields, status) => {
-    const stated = await ask(path, form(fields))
+  ] as const)('nothing: %s', async (_, path, headers, status) => {
+    const stated = await ask(path, form(headers))
     expect([stated.status === status || stated.status === 302 || stated.status, stated.text]).toEqual([
       true,
       'nothing',
@@ -73,8 +73,11 @@ describeWith('php', 'the WordPress companion states what a request has written',
   test('nothing: XML-RPC with a wrong password', async () => {
     const body =
       '<methodCall><methodName>wp.getPosts</methodName><params><param><value>1</value></param><param><value>a</value></param><param><value>b</value></param></params></methodCall>'
-    const { text, body: answer } = await ask('/xmlrpc.php', { headers: { 'Content-Type': 'text/xml' }, body })
-    expect([answer.includes('faultCode'), text]).toEqual([true, 'nothing'])
+    const { text, body: response } = await ask('/xmlrpc.php', {
+      headers: { 'Content-Type': 'text/xml' },
+      body,
+    })
+    expect([response.includes('faultCode'), text]).toEqual([true, 'nothing'])
   })
 
   test.each([
@@ -206,15 +209,15 @@ describeWith('php', 'the WordPress companion states what a request has written',
     const nonce = randomBytes(16).toString('hex')
     const headers = { 'Trellis-Nonce': `${nonce}.${hmac(`ask\n${nonce}`)}` }
     const began = performance.now()
-    const answer = await fetch(`${site.origin}/wp-admin/admin-ajax.php`, {
+    const response = await fetch(`${site.origin}/wp-admin/admin-ajax.php`, {
       method: 'POST',
       headers,
       ...form({ action: 'act' }),
     })
     // PHP's own server sends what is flushed together with the rest, and the head before.
     expect(performance.now() - began).toBeLessThan(6_000)
-    expect(answer.headers.get('trellis-statement')).toBeNull()
-    await answer.text()
+    expect(response.headers.get('trellis-statement')).toBeNull()
+    await response.text()
   })
 
   test.each([
@@ -224,34 +227,34 @@ describeWith('php', 'the WordPress companion states what a request has written',
     ['with two nonces', [`${'a'.repeat(32)}.${hmac(`ask\n${'a'.repeat(32)}`)}`, 'x'].join(', ')],
   ])('silence: a request %s', async (_, value) => {
     const headers: Record<string, string> = value === undefined ? {} : { 'Trellis-Nonce': value }
-    const answer = await fetch(`${site.origin}/wp-login.php`, {
+    const response = await fetch(`${site.origin}/wp-login.php`, {
       method: 'POST',
       headers,
       ...form({ log: 'a', pwd: 'b' }),
     })
-    expect(answer.headers.get('trellis-statement')).toBeNull()
+    expect(response.headers.get('trellis-statement')).toBeNull()
   })
 
   test('a request without a nonce is answered as without the companion', async () => {
     await acts(`echo ob_get_level(); die();`)
-    const answer = await fetch(`${site.origin}/wp-admin/admin-ajax.php`, {
+    const response = await fetch(`${site.origin}/wp-admin/admin-ajax.php`, {
       method: 'POST',
       ...form({ action: 'act' }),
     })
     const asked = await act()
-    expect(Number(asked.body) - Number(await answer.text())).toBe(1)
+    expect(Number(asked.body) - Number(await response.text())).toBe(1)
   })
 
   test('the bytes of a response are the same with a statement and without', async () => {
     await acts(
       `ob_start(); echo 'a'; ob_clean(); echo 'b'; ob_end_flush(); echo str_repeat( 'é', 5000 ); print( 'c' ); die();`,
     )
-    const answer = await fetch(`${site.origin}/wp-admin/admin-ajax.php`, {
+    const response = await fetch(`${site.origin}/wp-admin/admin-ajax.php`, {
       method: 'POST',
       ...form({ action: 'act' }),
     })
     const asked = await act()
-    expect([asked.text, asked.body]).toEqual(['nothing', await answer.text()])
+    expect([asked.text, asked.body]).toEqual(['nothing', await response.text()])
   })
 
   test('a revision of the same text, and a form that saves what is there, write nothing', async () => {
@@ -262,8 +265,8 @@ describeWith('php', 'the WordPress companion states what a request has written',
   })
 
   test('a write through the interface names its row, and no other field does', async () => {
-    const answer = await site.rest('PUT', '/wp/v2/posts/70', { title: 'w' })
-    expect([...answer.headers.keys()].filter((name) => name.startsWith('trellis-'))).toEqual([])
+    const response = await site.rest('PUT', '/wp/v2/posts/70', { title: 'w' })
+    expect([...response.headers.keys()].filter((name) => name.startsWith('trellis-'))).toEqual([])
   })
 
   describeWith('redis', 'with a persistent object cache', () => {

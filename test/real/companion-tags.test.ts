@@ -19,7 +19,7 @@ type Tags = {
   readonly text: string
   readonly ids: ReadonlyMap<string, ReadonlySet<string>>
 }
-type Answer = {
+type Reply = {
   readonly body: string
   readonly status: number
   readonly tags: Tags | undefined
@@ -52,14 +52,14 @@ describeWith('php', 'the tags of answers', () => {
   })
   afterAll(() => site?.stop())
 
-  const read = async (path: string, init: RequestInit = {}): Promise<Answer> => {
-    const answer = await fetch(`${site.origin}/index.php/wp-json${path}`, init)
-    const value = answer.headers.get('trellis-tags')
-    const maxAge = answer.headers.get('trellis-max-age')
-    const body = await answer.text()
-    return { body, status: answer.status, tags: value === null ? undefined : readTags(value), maxAge }
+  const read = async (path: string, init: RequestInit = {}): Promise<Reply> => {
+    const response = await fetch(`${site.origin}/index.php/wp-json${path}`, init)
+    const value = response.headers.get('trellis-tags')
+    const maxAge = response.headers.get('trellis-max-age')
+    const body = await response.text()
+    return { body, status: response.status, tags: value === null ? undefined : readTags(value), maxAge }
   }
-  const readAll = async (): Promise<ReadonlyMap<string, Answer>> =>
+  const readAll = async (): Promise<ReadonlyMap<string, Reply>> =>
     new Map(await forAll(reads, async (path) => [path, await read(path)] as const))
 
   test('an item names itself, its terms and its options', async () => {
@@ -93,7 +93,7 @@ describeWith('php', 'the tags of answers', () => {
     expect(tags?.ids.get('list')).toBeUndefined()
   })
 
-  test('an answer that is too long for a header is known as incomplete', async () => {
+  test('a response that is too long for a header is known as incomplete', async () => {
     const many = `<?php if ( isset( $_GET['many'] ) ) { add_action( 'rest_api_init', function () { for ( $n = 0; $n < 99; $n++ ) { get_option( "$n is the number of an option with a rather long name" ); } } ); }`
     await writeFile(`${site.site}/wp-content/mu-plugins/zz-many.php`, many)
     const { tags } = await read('/wp/v2/posts?many=1')
@@ -140,7 +140,7 @@ describeWith('php', 'the tags of answers', () => {
     expect(batch.headers.get('trellis-tags')).toBeNull()
   })
 
-  test('an answer that changes by the clock is bounded in time', async () => {
+  test('a response that changes by the clock is bounded in time', async () => {
     expect((await read('/wp/v2/posts/71')).maxAge).toBeNull()
     const ago = `<?php add_shortcode( 'ago', function () { return human_time_diff( time() - 90 ); } );`
     await writeFile(`${site.site}/wp-content/mu-plugins/ago.php`, ago)
@@ -152,7 +152,7 @@ describeWith('php', 'the tags of answers', () => {
     expect(bound).toBeLessThanOrEqual(3600)
   })
 
-  test('an answer made of what WordPress does not report is bounded in time', async () => {
+  test('a response made of what WordPress does not report is bounded in time', async () => {
     const code = `<?php add_shortcode( 'quote', function () { if ( false === get_transient( 'quote' ) ) { set_transient( 'quote', 'q', 600 ); } return get_transient( 'quote' ); } ); add_shortcode( 'ask', function () { return wp_nonce_field( 'ask' ); } ); add_action( 'init', function () { get_transient( 'of_each_request' ); } );`
     await writeFile(`${site.site}/wp-content/mu-plugins/quote.php`, code)
     await site.rest('PUT', '/wp/v2/posts/72', { content: 'neither' })
@@ -203,10 +203,10 @@ describeWith('php', 'the tags of answers', () => {
   ])
   const some = rowsOf(writesByIndex, 40, ([title]) => named.has(title))
   /** What is read after a write is what was read before the next. */
-  let latest: ReadonlyMap<string, Answer> | undefined
+  let latest: ReadonlyMap<string, Reply> | undefined
 
   test.each(some.map((write) => [write[0], write] as const))(
-    '%s: every answer that changes is reached by its tags',
+    '%s: every response that changes is reached by its tags',
     { timeout: 120_000 },
     async (_title, [, , run]) => {
       const before = latest ?? (await readAll())

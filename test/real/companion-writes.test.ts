@@ -36,7 +36,7 @@ describeWith('php', 'the WordPress companion reports every write', () => {
     const { rows } = await poll(site.origin, last)
     expect(rows.filter(({ state }) => state !== 'closed')).toEqual([])
     const logged = rows.flatMap(({ changes = [] }) => changes)
-    // On a busy machine the push is given up before its answer, and read here a moment later.
+    // On a busy machine the push is given up before its response, and read here a moment later.
     await expect.poll(pushes).toHaveLength(logged.length)
     const pushed = pushes()
     return { pushed, logged, missing: uncovered(objects, pushed) }

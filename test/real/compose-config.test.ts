@@ -41,9 +41,9 @@ describeWith('redis', 'what compose.yaml runs, without containers', () => {
       }
       trellis = startProcess(process.execPath, [await builtGateway(), 'start', '-c', file], { env })
       await untilReady(trellis, async () => {
-        const answer = await fetch(`${admin}/readyz`)
-        const state = await answer.text()
-        if (!answer.ok || state.includes('degraded":[{')) throw new Error(state)
+        const response = await fetch(`${admin}/readyz`)
+        const state = await response.text()
+        if (!response.ok || state.includes('degraded":[{')) throw new Error(state)
       })
       // It may be the first to need the built program.
     }, 300_000)
@@ -52,9 +52,9 @@ describeWith('redis', 'what compose.yaml runs, without containers', () => {
     test('the interface is answered from the cache', async () => {
       const outcomes: (string | null)[] = []
       for (let round = 0; round < 2; round += 1) {
-        const answer = await fetch(`${origin}/wp-json/wp/v2/posts?per_page=2&_fields=id`)
-        expect(await answer.json()).toHaveLength(2)
-        outcomes.push(answer.headers.get('cache-status'))
+        const response = await fetch(`${origin}/wp-json/wp/v2/posts?per_page=2&_fields=id`)
+        expect(await response.json()).toHaveLength(2)
+        outcomes.push(response.headers.get('cache-status'))
       }
       expect(outcomes).toEqual([expect.stringContaining('; stored'), expect.stringContaining('trellis; hit')])
     })
@@ -62,17 +62,17 @@ describeWith('redis', 'what compose.yaml runs, without containers', () => {
     test.each(['/', '/wp-login.php'])(
       'the rest of WordPress passes through, under the address that it knows as its own: %s',
       async (path) => {
-        const answer = await fetch(`${origin}${path}`, { redirect: 'manual' })
-        await answer.arrayBuffer()
-        expect(answer.status).toBe(200)
+        const response = await fetch(`${origin}${path}`, { redirect: 'manual' })
+        await response.arrayBuffer()
+        expect(response.status).toBe(200)
       },
     )
 
     test('the configuration is shown to clients with the token', async () => {
       const asked = async (headers: Record<string, string>): Promise<number> => {
-        const answer = await fetch(`${admin}/config`, { headers })
-        await answer.arrayBuffer()
-        return answer.status
+        const response = await fetch(`${admin}/config`, { headers })
+        await response.arrayBuffer()
+        return response.status
       }
       expect([await asked({}), await asked({ Authorization: `Bearer ${token}` })]).toEqual([401, 200])
     })

@@ -36,7 +36,7 @@ const get = (url: string, headers: Record<string, string>): Promise<Got> =>
   })
 
 const rest = '/index.php/wp-json/wp/v2'
-const answers = ['posts?per_page=10', 'pages?per_page=10', 'categories?per_page=50'].map(
+const responses = ['posts?per_page=10', 'pages?per_page=10', 'categories?per_page=50'].map(
   (path) => `${rest}/${path}`,
 )
 const kinds = ['miss', 'hit', 'bypass'] as const
@@ -81,7 +81,7 @@ describeWith('php', 'a WordPress', () => {
 
     test.each(
       ['gzip', 'gzip, deflate, br', 'br;q=0.5, gzip'].flatMap((accepted) =>
-        ['/', ...answers].map((path) => [path, accepted] as const),
+        ['/', ...responses].map((path) => [path, accepted] as const),
       ),
     )('%s is no longer through the gateway than from nginx, with %s', async (path, accepted) => {
       const headers = { 'Accept-Encoding': accepted }

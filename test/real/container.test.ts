@@ -28,8 +28,8 @@ beforeAll(async () => {
   ports = { public: await freePort(), admin: await freePort() }
   program = startInImage()
   await untilReady(program, async () => {
-    const answer = await fetch(`http://127.0.0.1:${ports.admin}/readyz`)
-    if (!answer.ok) throw new Error(`/readyz: ${answer.status}`)
+    const response = await fetch(`http://127.0.0.1:${ports.admin}/readyz`)
+    if (!response.ok) throw new Error(`/readyz: ${response.status}`)
   })
 }, 480_000)
 
@@ -48,9 +48,11 @@ test('the image holds the package, whose bundle contains what is used of other p
 })
 
 test('it serves from a folder that nothing can be written to, as a user without rights', async () => {
-  const answer = await fetch(`http://127.0.0.1:${ports.public}/index.php/site-json/site/v2/posts?per_page=1`)
-  expect(answer.status).toBe(200)
-  expect(await answer.json()).toHaveLength(1)
+  const response = await fetch(
+    `http://127.0.0.1:${ports.public}/index.php/site-json/site/v2/posts?per_page=1`,
+  )
+  expect(response.status).toBe(200)
+  expect(await response.json()).toHaveLength(1)
   if (isRoot) expect(await ownersOf(program.pid)).toContain('65534')
 })
 

@@ -11,7 +11,7 @@ import {
   differsIn,
   isRefusedByGateway,
   isRefusedForItsArguments,
-  outdatedDifferences,
+  staleDifferences,
   summaryOf,
   toldDifferences,
   unexpectedDifferences,
@@ -64,7 +64,7 @@ describeWith('php', 'reads and refusals, directly and through the gateway', () =
     const report = reportOf(title)
     const unexpected = unexpectedDifferences(report, exceptions)
     expect(toldDifferences(report).filter(({ aspect }) => unexpected.includes(aspect))).toEqual([])
-    expect(outdatedDifferences(report, exceptions), 'no longer differs').toEqual([])
+    expect(staleDifferences(report, exceptions), 'no longer differs').toEqual([])
   })
 
   test.each(absentFromRefusals)('refusals of the gateway carry no %s, those of WordPress do', (aspect) => {

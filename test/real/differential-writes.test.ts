@@ -5,7 +5,7 @@ import { describeWith } from '../support/requirements.ts'
 import { writeCases } from './differential/cases/write-cases.ts'
 import {
   isRefusedForItsArguments,
-  outdatedDifferences,
+  staleDifferences,
   summaryOf,
   toldDifferences,
   unexpectedDifferences,
@@ -54,7 +54,7 @@ describeWith('php', 'writes, directly and through the gateway, each to a copy of
     const report = reports[number] as CaseReport
     const unexpected = unexpectedDifferences(report, writeExceptions)
     expect(toldDifferences(report).filter(({ aspect }) => unexpected.includes(aspect))).toEqual([])
-    expect(outdatedDifferences(report, writeExceptions), 'no longer differs').toEqual([])
+    expect(staleDifferences(report, writeExceptions), 'no longer differs').toEqual([])
   })
 
   test('what WordPress refuses for its arguments never reaches it', () => {

@@ -3,7 +3,7 @@ import WPAPI from 'wpapi'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 import { describeWith } from '../support/requirements.ts'
-import { caseField, type Relay, startRelay } from './differential/relay.ts'
+import { caseHeader, type Relay, startRelay } from './differential/relay.ts'
 import { basic } from './site-under-test.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
@@ -32,7 +32,7 @@ describeWith('php', 'routes learned from a real WordPress', () => {
           mount: '/index.php/wp-json',
           names: 'same',
           upstream: { targets: [relay.origin], basePath: '/index.php/wp-json' },
-          cache: { rules: [{ match: 'GET /*/v2/**', ttl: '60s' }], harmlessFields: [caseField] },
+          cache: { rules: [{ match: 'GET /*/v2/**', ttl: '60s' }], harmlessFields: [caseHeader] },
         },
         pages: { contract: 'open', mount: '/', upstream: { targets: [relay.origin] } },
       },
@@ -52,15 +52,15 @@ describeWith('php', 'routes learned from a real WordPress', () => {
   const ask = async (path: string, init: RequestInit & { asAdmin?: boolean } = {}): Promise<Seen> => {
     cases += 1
     const { asAdmin = false, ...rest } = init
-    const headers: Record<string, string> = { [caseField]: String(cases) }
+    const headers: Record<string, string> = { [caseHeader]: String(cases) }
     if (asAdmin) headers['Authorization'] = basic(wordpress.credentials.admin)
     if (rest.body !== undefined) headers['Content-Type'] = 'application/json'
-    const answer = await fetch(root + path, { ...rest, headers })
+    const response = await fetch(root + path, { ...rest, headers })
     return {
-      status: answer.status,
-      cacheStatus: answer.headers.get('cache-status') ?? '',
+      status: response.status,
+      cacheStatus: response.headers.get('cache-status') ?? '',
       reached: relay.passages(String(cases)).length,
-      body: await answer.json(),
+      body: await response.json(),
     }
   }
 

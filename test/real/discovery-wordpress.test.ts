@@ -80,9 +80,9 @@ describeWith('php', 'discovery documents in front of a real WordPress', () => {
 
   const asked = async (address: string, method: string, asAdmin: boolean): Promise<Told> => {
     const headers = asAdmin ? { Authorization: basic(wordpress.credentials.admin) } : {}
-    const answer = await fetch(address, { method, headers })
-    const document = (await answer.json()) as Document
-    return { document, allow: answer.headers.get('allow'), status: answer.status }
+    const response = await fetch(address, { method, headers })
+    const document = (await response.json()) as Document
+    return { document, allow: response.headers.get('allow'), status: response.status }
   }
   const direct = (path: string, method = 'GET', asAdmin = false): Promise<Told> =>
     asked(wordpress.restRoot + path, method, asAdmin)
@@ -96,8 +96,8 @@ describeWith('php', 'discovery documents in front of a real WordPress', () => {
   }
 
   test('all differences are changes from WordPress 6.7 to 6.9, none comes from the gateway or plugins, and none is drift', async () => {
-    const answer = await fetch(`${both.gateway.adminAddress}/drift`)
-    const { services } = (await answer.json()) as { services: readonly { differences: readonly Drift[] }[] }
+    const response = await fetch(`${both.gateway.adminAddress}/drift`)
+    const { services } = (await response.json()) as { services: readonly { differences: readonly Drift[] }[] }
     const told = services.map(({ differences }) =>
       [...new Set(differences.map(({ kind, argument }) => `${kind} ${argument ?? ''}`.trim()))].sort(),
     )
@@ -134,8 +134,8 @@ describeWith('php', 'discovery documents in front of a real WordPress', () => {
       const [{ document: here }, { document: there }] = [await through(title, '/'), await direct('/')]
       expect(unexplained(here, there)).toEqual([])
       const differences = compareValues(here, there)
-      const outdated = expectedInIndex.filter(({ covers }) => !differences.some(covers))
-      expect(outdated.map(({ reason }) => reason)).toEqual([])
+      const stale = expectedInIndex.filter(({ covers }) => !differences.some(covers))
+      expect(stale.map(({ reason }) => reason)).toEqual([])
       expect(Object.keys(there.routes ?? {}).length).toBeGreaterThan(100)
     })
 

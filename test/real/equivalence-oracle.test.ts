@@ -104,7 +104,7 @@ const targets = fc
   })
 
 type Seen = {
-  /** Answers to canonical forms. */
+  /** Responses to canonical forms. */
   readonly forms: Map<string, Promise<string>>
   readonly differing: unknown[]
   respelled: number
@@ -118,22 +118,22 @@ describeWith('php', 'an equivalence oracle', () => {
   })
   afterAll(() => wordpress?.stop())
 
-  async function answer(target: string, asAdmin: boolean): Promise<string> {
-    const { status, text, fields } = await send(wordpress.origin, {
+  async function response(target: string, asAdmin: boolean): Promise<string> {
+    const { status, text, headers } = await send(wordpress.origin, {
       method: 'GET',
       target: `/index.php/wp-json${target}`,
-      fields: asAdmin ? { Authorization: basic(wordpress.credentials.admin) } : {},
+      headers: asAdmin ? { Authorization: basic(wordpress.credentials.admin) } : {},
       content: undefined,
     })
-    const { 'x-wp-total': total, 'x-wp-totalpages': pages } = fields
+    const { 'x-wp-total': total, 'x-wp-totalpages': pages } = headers
     return `${status} total ${total} pages ${pages}\n${text}`
   }
 
   async function judge(sample: Sample, seen: Seen): Promise<void> {
     const name = `${sample.asAdmin} ${sample.canonical}`
-    const canonical = seen.forms.get(name) ?? answer(sample.canonical, sample.asAdmin)
+    const canonical = seen.forms.get(name) ?? response(sample.canonical, sample.asAdmin)
     seen.forms.set(name, canonical)
-    const ofRaw = await answer(sample.raw, sample.asAdmin)
+    const ofRaw = await response(sample.raw, sample.asAdmin)
     const ofCanonical = await canonical
     if (sample.raw !== sample.canonical) seen.respelled += 1
     if (ofRaw.startsWith('200') && !ofRaw.endsWith('\n[]')) seen.withItems += 1

@@ -57,7 +57,7 @@ const written = (random: Random, name: string): string =>
 
 const header = (random: Random): string => {
   const form = oneOf(random, ['form-data; ', 'form-data;', 'x; ', '', ' form-data\t; '])
-  const field = oneOf(random, [
+  const header = oneOf(random, [
     'Content-Disposition: ',
     'content-disposition:',
     'Content-Disposition:\t',
@@ -73,7 +73,7 @@ const header = (random: Random): string => {
     `X: ${long}`,
     'X: y\r\n--b\r\n',
   ])
-  return `${before}${field}${form}${written(random, oneOf(random, names))}`
+  return `${before}${header}${form}${written(random, oneOf(random, names))}`
 }
 
 const multipartBody = (random: Random): string => {
@@ -135,9 +135,9 @@ describeWith('php', 'PHP finds rest_route in no form that passes', () => {
 
   const finds = async (type: string, body: Buffer): Promise<boolean> => {
     const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n`
-    const answer = await exchangeBytes(origin, Buffer.concat([Buffer.from(head, 'latin1'), body]))
-    expect(answer).toMatch(/(?:found|none)$/)
-    return answer.endsWith('found')
+    const response = await exchangeBytes(origin, Buffer.concat([Buffer.from(head, 'latin1'), body]))
+    expect(response).toMatch(/(?:found|none)$/)
+    return response.endsWith('found')
   }
 
   test.each([

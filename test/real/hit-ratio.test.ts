@@ -20,11 +20,11 @@ const interfacePath = '/index.php/wp-json/wp/v2'
 
 type Reply = { readonly isHit: boolean; readonly shown: string }
 
-const reply = async (address: string, hit: RegExp, field: string): Promise<Reply> => {
+const reply = async (address: string, hit: RegExp, header: string): Promise<Reply> => {
   const response = await fetch(address)
   const shown = JSON.stringify(await response.json())
   expect(response.status, address).toBe(200)
-  return { isHit: hit.test(response.headers.get(field) ?? ''), shown }
+  return { isHit: hit.test(response.headers.get(header) ?? ''), shown }
 }
 
 const fromGateway = (address: string): Promise<Reply> => reply(address, /^trellis; ?hit/, 'cache-status')
@@ -57,7 +57,7 @@ const send = async (root: string, wordpress: WordPress, write: MixedWrite): Prom
 
 type Outcome = { hits: number; stale: number }
 
-/** Reads by Zipf's law with a write in a hundred, once all that is going to be read has been read; each hit is compared with WordPress's own answer. */
+/** Reads by Zipf's law with a write in a hundred, once all that is going to be read has been read; each hit is compared with WordPress's own response. */
 const played = async (
   wordpress: WordPress,
   root: string,
@@ -67,7 +67,7 @@ const played = async (
   const mix = await mixOn(wordpress, seed)
   const outcome: Outcome = { hits: 0, stale: 0 }
   const own = new Map<string, string>()
-  const ownAnswer = async (target: string): Promise<string> => {
+  const ownResponse = async (target: string): Promise<string> => {
     const known = own.get(target)
     if (known !== undefined) return known
     const { shown } = await fromNginx(`${wordpress.restRoot}/wp/v2/${target}`)
@@ -87,7 +87,7 @@ const played = async (
     const { isHit, shown } = await read(`${root}/${target}`)
     if (!isHit) continue
     outcome.hits += 1
-    if (shown !== (await ownAnswer(target))) outcome.stale += 1
+    if (shown !== (await ownResponse(target))) outcome.stale += 1
   }
   return outcome
 }
@@ -121,7 +121,7 @@ describeWith('php', 'a mix of reads and writes on a real WordPress', () => {
     expect(hits / reads).toBeGreaterThan(0.88)
   }, 900_000)
 
-  test('of the answers to these URLs that a write leaves as they are at least 90 % stay stored', async () => {
+  test('of the responses to these URLs that a write leaves as they are at least 90 % stay stored', async () => {
     const mix: Mix = await mixOn(wordpress, seed + 1)
     const readAll = (): Promise<Reply[]> => forAll(mix.targets, (target) => fromGateway(`${root}/${target}`))
     const counts = new Map<string, { writes: number; same: number; kept: number }>()

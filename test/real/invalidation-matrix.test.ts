@@ -54,7 +54,7 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
   const filledBody = (body: Readonly<Record<string, unknown>>): string =>
     filled(JSON.stringify(body)).replace(/"(\d+)"/g, '$1')
 
-  const fieldsOf = ({ caller }: Probe): Record<string, string> =>
+  const headersOf = ({ caller }: Probe): Record<string, string> =>
     caller === 'admin' ? { authorization: basic(wordpress.credentials.admin) } : {}
 
   const shownAs = (status: number, counts: readonly (string | null)[], body: unknown): unknown => ({
@@ -63,7 +63,7 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
   })
 
   const read = async (root: string, probe: Probe): Promise<Reply> => {
-    const response = await fetch(`${root}/wp/v2/${filled(probe.path)}`, { headers: fieldsOf(probe) })
+    const response = await fetch(`${root}/wp/v2/${filled(probe.path)}`, { headers: headersOf(probe) })
     const counts = ['x-wp-total', 'x-wp-totalpages'].map((name) => response.headers.get(name))
     return {
       status: response.status,
@@ -82,8 +82,8 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
       },
       ...(body === undefined ? {} : { body: body === 'image' ? image : filledBody(body) }),
     })
-    const answer = (await response.json()) as { id?: number | string }
-    if (keep !== undefined) ids.set(keep, answer.id ?? 'missing')
+    const reply = (await response.json()) as { id?: number | string }
+    if (keep !== undefined) ids.set(keep, reply.id ?? 'missing')
     return response.status
   }
 
@@ -137,7 +137,7 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
       user: caller === 'admin' ? 1 : 0,
     }))
     const many = await readMany(wordpress.origin, asked)
-    // An answer that differs is read again by its own request.
+    // A response that differs is read again by its own request.
     const isOther = await forAll(kept, async ([i, probe], k) => {
       const { status = 0, total = null, pages = null, body = '' } = many[k] ?? {}
       if (isDeepStrictEqual(shownAs(status, [total, pages], JSON.parse(body)), after[i]?.shown)) return false
@@ -155,7 +155,7 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
     }
   }
 
-  test('after each write every answer says what the site itself says', async () => {
+  test('after each write every response says what the site itself says', async () => {
     const table: string[] = []
     const stale: string[] = []
     const unexpected: string[] = []
@@ -186,8 +186,8 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
     }
     const precision = kept / (kept + needless)
     table.push(`of what did not change, ${Math.round(100 * precision)} % was left`)
-    const most = [...droppedFor].sort(([, a], [, b]) => b - a).slice(0, 10)
-    table.push(`most often without need: ${most.map(([path, times]) => `${path} ${times}`).join(', ')}`)
+    const max = [...droppedFor].sort(([, a], [, b]) => b - a).slice(0, 10)
+    table.push(`most often without need: ${max.map(([path, times]) => `${path} ${times}`).join(', ')}`)
     if (process.env['TRELLIS_VERBOSE'] !== undefined) table.push(...verbose)
     process.stdout.write(`${table.join('\n')}\n`)
     expect({ stale, unexpected }).toEqual({ stale: [], unexpected: [] })

@@ -71,16 +71,17 @@ describeWith('php', 'what WordPress does for requests that the gateway takes for
   })
 
   const show = async (root: string, path: string): Promise<Shown> => {
-    const answer = await fetch(root + path)
-    return { status: answer.headers.get('cache-status') ?? '', body: await answer.text() }
+    const response = await fetch(root + path)
+    return { status: response.headers.get('cache-status') ?? '', body: await response.text() }
   }
   const all = [...reads.map((path) => restPath + path), ...pages]
   const seen = (root: string): Promise<Shown[]> => forAll(all, (path) => show(root, path))
   /** What is drawn by chance for each response. */
   const steady = (body: string): string => body.replaceAll(/\d(\.gravatar\.com)/g, 'N$1')
-  const bodiesOf = (answers: readonly Shown[]): readonly string[] => answers.map(({ body }) => steady(body))
+  const bodiesOf = (responses: readonly Shown[]): readonly string[] =>
+    responses.map(({ body }) => steady(body))
   const isHit = (shown: Shown | undefined): boolean => shown?.status.startsWith('trellis; hit') === true
-  const hitsIn = (answers: readonly Shown[]): number => answers.filter(isHit).length
+  const hitsIn = (responses: readonly Shown[]): number => responses.filter(isHit).length
   const dumpOf = (): Promise<Dump> => dumpDatabase(`sqlite:${wordpress.database}`)
 
   const beat = (more: Readonly<Record<string, string>>) => () =>
@@ -98,8 +99,8 @@ describeWith('php', 'what WordPress does for requests that the gateway takes for
       headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify(body),
     })
-  const login = (fields: Readonly<Record<string, string>>) => () =>
-    new Browser(gateway.publicAddress).post('/wp-login.php', { log: 'admin', pwd: 'wrong', ...fields })
+  const login = (headers: Readonly<Record<string, string>>) => () =>
+    new Browser(gateway.publicAddress).post('/wp-login.php', { log: 'admin', pwd: 'wrong', ...headers })
 
   type Row = readonly [what: string, how: string, () => Promise<Response>, RegExp]
 
@@ -144,10 +145,10 @@ describeWith('php', 'what WordPress does for requests that the gateway takes for
 
   test.each(rows)(
     '%s %s: no row that a response shows is another one, and all is left that was stored',
-    async (_, __, send, answered) => {
-      const answer = await send()
-      expect(await answer.text()).toMatch(answered)
-      expect(answer.headers.get('cache-status')).toBe('trellis; fwd=method; detail=table')
+    async (_, __, send, responded) => {
+      const response = await send()
+      expect(await response.text()).toMatch(responded)
+      expect(response.headers.get('cache-status')).toBe('trellis; fwd=method; detail=table')
       const earlier = dump
       dump = await dumpOf()
       expect(changedObjects(earlier, dump)).toEqual([])
@@ -182,14 +183,14 @@ describeWith('php', 'what WordPress does for requests that the gateway takes for
       json({ query: 'mutation { a }', variables: { id: '10' } }),
       /"data"/,
     ],
-  ])('%s %s: a write, after which nothing older is shown', async (_, __, send, answered) => {
+  ])('%s %s: a write, after which nothing older is shown', async (_, __, send, responded) => {
     const one = `${restPath}/wp/v2/posts/10`
     const through = () => show(gateway.publicAddress, one)
     for (const _ of [1, 2]) await through()
     expect((await through()).status).toContain('; hit')
-    const answer = await send()
-    expect(await answer.text()).toMatch(answered)
-    expect(answer.headers.get('cache-status')).toBe('trellis; fwd=method')
+    const response = await send()
+    expect(await response.text()).toMatch(responded)
+    expect(response.headers.get('cache-status')).toBe('trellis; fwd=method')
     const titleOf = ({ body }: Shown): unknown => (JSON.parse(body) as { title: unknown }).title
     const again = await through()
     expect(again.status).not.toContain('; hit')

@@ -12,7 +12,7 @@ const requests = Number(process.env['REQUESTS'] ?? times(100, 1000))
 const seed = Number(process.env['SEED'] ?? 7)
 const root = '/index.php/wp-json'
 
-type Reply = { readonly status: number; readonly body: unknown; readonly fields: Headers }
+type Reply = { readonly status: number; readonly body: unknown; readonly headers: Headers }
 
 describeWith('php', 'two browsers in the shop of a real WordPress with the companion', () => {
   let site: CompanionSite
@@ -48,15 +48,15 @@ describeWith('php', 'two browsers in the shop of a real WordPress with the compa
   const ask = async (
     method: string,
     path: string,
-    fields: Readonly<Record<string, string>>,
+    headerLines: Readonly<Record<string, string>>,
     body?: object,
     origin = gateway.publicAddress,
   ): Promise<Reply> => {
-    const headers = { ...fields, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) }
+    const headers = { ...headerLines, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) }
     const content = body === undefined ? {} : { body: JSON.stringify(body) }
     const response = await fetch(`${origin}${root}${path}`, { method, headers, ...content })
     const text = await response.text()
-    return { status: response.status, body: JSON.parse(text), fields: response.headers }
+    return { status: response.status, body: JSON.parse(text), headers: response.headers }
   }
 
   const login = async (name: string, seconds: number): Promise<Record<string, string>> => {
@@ -79,7 +79,7 @@ describeWith('php', 'two browsers in the shop of a real WordPress with the compa
     let cart: Record<string, number> = {}
     let isByCookie = false
     const first = await ask('POST', '/large-store/v1/cart/add-item', {}, { id: products[0], quantity: 1 })
-    const session = first.fields.get('cart-token') ?? ''
+    const session = first.headers.get('cart-token') ?? ''
     expect(session).toMatch(/^[0-9a-f]{32}$/)
     cart = { [String(products[0])]: 1 }
     const shop = (): Record<string, string> =>
@@ -89,17 +89,17 @@ describeWith('php', 'two browsers in the shop of a real WordPress with the compa
     const steps: readonly (() => Promise<void>)[] = [
       async () => {
         const id = random.pick(products)
-        const { body, fields } = await ask('POST', '/large-store/v1/cart/add-item', shop(), {
+        const { body, headers } = await ask('POST', '/large-store/v1/cart/add-item', shop(), {
           id,
           quantity: 2,
         })
         cart = { ...cart, [String(id)]: (cart[String(id)] ?? 0) + 2 }
-        expect(fields.get('cart-token')).toBe(session)
+        expect(headers.get('cart-token')).toBe(session)
         expect(body).toMatchObject({ items: cart })
       },
       async () => {
-        const { body, fields } = await ask('GET', '/large-store/v1/cart', shop())
-        expect(fields.get('cart-token')).toBe(session)
+        const { body, headers } = await ask('GET', '/large-store/v1/cart', shop())
+        expect(headers.get('cart-token')).toBe(session)
         expect(Object.entries((body as { readonly items: object }).items)).toEqual(Object.entries(cart))
       },
       async () => {
@@ -111,8 +111,8 @@ describeWith('php', 'two browsers in the shop of a real WordPress with the compa
         cart = {}
       },
       async () => {
-        const { body, fields } = await ask('GET', '/wp/v2/users/me?context=edit', jwt)
-        hits += Number(fields.get('cache-status')?.includes('hit') ?? false)
+        const { body, headers } = await ask('GET', '/wp/v2/users/me?context=edit', jwt)
+        hits += Number(headers.get('cache-status')?.includes('hit') ?? false)
         expect(body).toMatchObject({ username: `${name}-user` })
       },
       async () => {
@@ -153,7 +153,7 @@ describeWith('php', 'two browsers in the shop of a real WordPress with the compa
     const path = '/wp/v2/users/me?context=edit&_fields=id'
     const first = await ask('GET', path, jwt)
     expect(first.status).toBe(200)
-    const ttl = /ttl=(\d+)/.exec(first.fields.get('cache-status') ?? '')?.[1]
+    const ttl = /ttl=(\d+)/.exec(first.headers.get('cache-status') ?? '')?.[1]
     if (ttl !== undefined) expect(Number(ttl)).toBeLessThanOrEqual(6)
     await expect.poll(async () => (await ask('GET', path, jwt)).status, { timeout: 30_000 }).toBe(403)
     const [through, direct] = [
@@ -170,8 +170,8 @@ describeWith('php', 'two browsers in the shop of a real WordPress with the compa
     const jwt = await login('author', 99_999)
     const path = '/wp/v2/users/me?context=edit&_fields=id,name'
     const stored = async () => {
-      const { fields } = await ask('GET', path, jwt)
-      return fields.get('cache-status') ?? ''
+      const { headers } = await ask('GET', path, jwt)
+      return headers.get('cache-status') ?? ''
     }
     await expect.poll(stored, { timeout: 30_000, interval: 300 }).toContain('hit')
     expect(Number(/ttl=(\d+)/.exec(await stored())?.[1])).toBeLessThanOrEqual(600)

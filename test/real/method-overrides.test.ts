@@ -72,7 +72,7 @@ const cases = Object.keys(routes).flatMap((route) =>
   ),
 )
 
-const answerOf = async (root: string, { target, init }: Case, wordpress: WordPress) => {
+const responseOf = async (root: string, { target, init }: Case, wordpress: WordPress) => {
   const headers = { ...init.headers, Authorization: basic(wordpress.credentials.admin) }
   const response = await fetch(root + target, { ...init, headers })
   const text = await response.text()
@@ -111,12 +111,12 @@ describeWith('php', 'a POST that names another method does at a site what it doe
     await expect.poll(async () => (await fetch(`${root}/`)).status, { timeout: 20_000 }).toBe(200)
     const differences: unknown[] = []
     for (const one of cases) {
-      const [expected, answer] = await Promise.all([
-        answerOf(direct.restRoot, one, direct),
-        answerOf(root, one, behind),
+      const [expected, response] = await Promise.all([
+        responseOf(direct.restRoot, one, direct),
+        responseOf(root, one, behind),
       ])
-      if (expected.status !== answer.status || expected.content !== answer.content)
-        differences.push({ case: one.title, expected, answer })
+      if (expected.status !== response.status || expected.content !== response.content)
+        differences.push({ case: one.title, expected, answer: response })
     }
     expect(differences).toEqual([])
     process.stdout.write(`method overrides: ${cases.length} requests, ${differences.length} differences\n`)
@@ -129,8 +129,8 @@ describeWith('php', 'a POST that names another method does at a site what it doe
     '/wp/v2/media?per_page=100&orderby=id&_fields=id,slug,title',
   ])('the same is left behind: %s', async (target) => {
     const read = { title: '', target, init: {} }
-    const left = await answerOf(root, read, behind)
-    expect(left).toEqual(await answerOf(direct.restRoot, read, direct))
+    const left = await responseOf(root, read, behind)
+    expect(left).toEqual(await responseOf(direct.restRoot, read, direct))
     expect(left.status).toBe(200)
   })
 })

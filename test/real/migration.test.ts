@@ -35,10 +35,10 @@ const here = (text: string): string =>
       port === '8000' ? new URL(wordpress.origin).host : `127.0.0.1:${ports.get(port)}`,
     )
 
-const answered = async (port: string): Promise<void> => {
-  const answer = await fetch(here(`http://127.0.0.1:${port}/wp-json/wp/v2/types`))
-  await answer.arrayBuffer()
-  if (!answer.ok) throw new Error(`status ${answer.status}`)
+const responded = async (port: string): Promise<void> => {
+  const response = await fetch(here(`http://127.0.0.1:${port}/wp-json/wp/v2/types`))
+  await response.arrayBuffer()
+  if (!response.ok) throw new Error(`status ${response.status}`)
 }
 
 const startTrellis = async (port: string): Promise<RunningProcess> => {
@@ -46,7 +46,7 @@ const startTrellis = async (port: string): Promise<RunningProcess> => {
   await writeFile(file, here(block('yaml')))
   const env = { TRELLIS_PORT: String(ports.get(port)), TRELLIS_ADMIN_PORT: String(ports.get('9090')) }
   const program = startProcess(process.execPath, [await builtGateway(), 'start', '-c', file], { env })
-  await untilReady(program, () => answered(port))
+  await untilReady(program, () => responded(port))
   return program
 }
 
@@ -63,7 +63,7 @@ describeWith('nginx', 'docs/migration.md goes as it is written', () => {
       wordpress = await startWordPress({ publicUrl: `http://127.0.0.1:${ports.get('8080')}` })
       nginx = await runNginx(
         (cache) => here(block('nginx')).replace('/var/cache/nginx/wordpress', `${cache}/cache`),
-        () => answered('8080'),
+        () => responded('8080'),
       )
       trellis = await startTrellis('8081')
       // It may be the first to need the built program.

@@ -85,8 +85,8 @@ describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next
       },
     )
     await untilReady(program, async () => {
-      const answer = await fetch(`${address}/api/purge`, { method: 'POST', body: '{}' })
-      if (answer.status !== 403) throw new Error(`status ${answer.status}`)
+      const response = await fetch(`${address}/api/purge`, { method: 'POST', body: '{}' })
+      if (response.status !== 403) throw new Error(`status ${response.status}`)
     })
     return program
   }
@@ -104,7 +104,7 @@ describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next
         status: 'publish',
         title: `version ${versions.get(id) ?? 0}`,
       }
-      wire.respond({ fields: { 'Content-Type': 'application/json' }, content: JSON.stringify(post) })
+      wire.respond({ headers: { 'Content-Type': 'application/json' }, content: JSON.stringify(post) })
     })
     gateway = await startTestGateway({
       services: {
@@ -172,8 +172,8 @@ describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next
   })
 
   const shownAt = async (path: string): Promise<number> => {
-    const answer = await fetch(address + path)
-    const [, version] = /<h1>version (\d+)<\/h1>/.exec(await answer.text()) ?? []
+    const response = await fetch(address + path)
+    const [, version] = /<h1>version (\d+)<\/h1>/.exec(await response.text()) ?? []
     return Number(version)
   }
   const shown = (id: number): Promise<number> => shownAt(`/posts/${id}`)
@@ -193,10 +193,10 @@ describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next
     const reader = async (): Promise<void> => {
       while (!isOver) {
         const id = 1 + (count % 3)
-        const least = floor[id] ?? 0
+        const min = floor[id] ?? 0
         const version = await shown(id)
         count += 1
-        if (!(version >= least)) older.push(`post ${id}: ${version} after ${least}`)
+        if (!(version >= min)) older.push(`post ${id}: ${version} after ${min}`)
       }
     }
     const readers = [reader(), reader(), reader()]

@@ -13,7 +13,7 @@ const ofEach = new Set([
   ...['transfer-encoding', 'via', 'x-powered-by', 'x-request-id'],
 ])
 
-/** What WordPress sends and the gateway does not, in its own answers. */
+/** What WordPress sends and the gateway does not, in its own responses. */
 const absent: readonly {
   readonly reason: string
   readonly names: readonly string[]
@@ -22,7 +22,7 @@ const absent: readonly {
   {
     reason: 'without an Origin no reader looks at them, and the gateway does not ask for them',
     names: ['access-control-allow-headers', 'access-control-expose-headers'],
-    of: ({ fields }) => !('Origin' in fields),
+    of: ({ headers }) => !('Origin' in headers),
   },
   {
     reason: 'the document is the same for every caller',
@@ -53,7 +53,7 @@ type Sent = {
   readonly status: number
   readonly method: string
   readonly path: string
-  readonly fields: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>>
   readonly isAdmin: boolean
   readonly body?: string
 }
@@ -95,9 +95,9 @@ describeWith('php', 'what the gateway answers itself in front of a real WordPres
     await wordpress?.stop()
   })
 
-  const ask = async (origin: string, { method, path, fields, isAdmin, body }: Sent) => {
+  const ask = async (origin: string, { method, path, headers: headerLines, isAdmin, body }: Sent) => {
     const headers = {
-      ...fields,
+      ...headerLines,
       ...(isAdmin ? { Authorization: basic(wordpress.credentials.admin) } : {}),
       ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
     }
@@ -111,7 +111,7 @@ describeWith('php', 'what the gateway answers itself in front of a real WordPres
     return {
       status: response.status,
       isOwn: response.headers.get('cache-status') === null,
-      fields: new Map(
+      headers: new Map(
         told.map(([name, value]) => [name, value.replaceAll(gateway.publicAddress, wordpress.origin)]),
       ),
     }
@@ -133,11 +133,11 @@ describeWith('php', 'what the gateway answers itself in front of a real WordPres
   }
 
   const cases = requests.flatMap(([status, method, path, body]) =>
-    [{}, page].flatMap((fields) =>
+    [{}, page].flatMap((headers) =>
       // Of an anonymous write WordPress refuses who asks, and the gateway leaves that to it.
       (body === undefined ? [false, true] : [true]).map((isAdmin): [string, Sent] => [
-        `${status} ${method} ${path}${'Origin' in fields ? ', of a page elsewhere' : ''}${isAdmin ? ', as admin' : ''}`,
-        { status, method, path, fields, isAdmin, ...(body === undefined ? {} : { body }) },
+        `${status} ${method} ${path}${'Origin' in headers ? ', of a page elsewhere' : ''}${isAdmin ? ', as admin' : ''}`,
+        { status, method, path, headers, isAdmin, ...(body === undefined ? {} : { body }) },
       ]),
     ),
   )
@@ -146,6 +146,6 @@ describeWith('php', 'what the gateway answers itself in front of a real WordPres
     const [theirs, ours] = [await ask(wordpress.origin, sent), await ask(gateway.publicAddress, sent)]
     expect({ theirs: theirs.status, ours: ours.status }).toEqual({ theirs: sent.status, ours: sent.status })
     expect(ours.isOwn).toBe(true)
-    expect(unexplained(sent, theirs.fields, ours.fields)).toEqual([])
+    expect(unexplained(sent, theirs.headers, ours.headers)).toEqual([])
   })
 })

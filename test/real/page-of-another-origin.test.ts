@@ -32,7 +32,7 @@ const useSite = async ({ root, authorization, nonce, image }: Given): Promise<Re
       const response = await fetch(root + path, init)
       const text = await response.text()
       const body = text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : {}
-      const headers = exposed.map((field) => `${field}=${response.headers.has(field)}`)
+      const headers = exposed.map((header) => `${header}=${response.headers.has(header)}`)
       read[name] = [response.status, body.code, ...headers].filter((part) => part !== undefined).join(' ')
       return body
     } catch (error) {

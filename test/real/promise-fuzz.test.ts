@@ -6,9 +6,9 @@ import { type RunOptions, runFuzz } from './promise-fuzz/run.ts'
 import { type FuzzedSites, startFuzzedSites } from './promise-fuzz/site-under-fuzz.ts'
 
 /** More: `PROMISE_WRITES=10000 npm run fuzz:promise`. */
-const common: Pick<RunOptions, 'seed' | 'answersPerWrite' | 'firstOnly' | 'tell'> = {
+const common: Pick<RunOptions, 'seed' | 'responsesPerWrite' | 'firstOnly' | 'tell'> = {
   seed: 20_261_122,
-  answersPerWrite: 14,
+  responsesPerWrite: 14,
   firstOnly: true,
   tell: (line) => process.stdout.write(`${line}\n`),
 }
@@ -23,7 +23,7 @@ describeWith('php', 'random writes of every kind, on a real WordPress', () => {
     await sites?.close()
   })
 
-  test('after each of them a stored answer says what WordPress says', { timeout: 900_000 }, async () => {
+  test('after each of them a stored response says what WordPress says', { timeout: 900_000 }, async () => {
     const { seen, stale } = await runFuzz(sites, { ...common, writes: times(30, 1000) })
     const { writes, refused, reads, hits } = seen
     process.stdout.write(`${JSON.stringify({ writes, refused, reads, hits, stale: stale.length })}\n`)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { checkConfig } from '../../src/config/load.ts'
-import { upstreamFindings } from '../../src/gateway/upstream-findings.ts'
+import { upstreamIssues } from '../../src/gateway/upstream-issues.ts'
 import { builtGateway } from '../support/built-gateway.ts'
 import { packInto, secondsToFirstHit } from '../support/first-hit.ts'
 import { startOrigin } from '../support/origin.ts'
@@ -56,21 +56,21 @@ const printed = (command: string): Promise<string> => {
 const logIn = async (): Promise<(path: string, form?: Record<string, string>) => Promise<Response>> => {
   const jar = new Map<string, string>([['wordpress_test_cookie', 'WP%20Cookie%20check']])
   const visit = async (path: string, form?: Record<string, string>): Promise<Response> => {
-    const answer = await fetch(`${publicUrl}${path}`, {
+    const response = await fetch(`${publicUrl}${path}`, {
       redirect: 'manual',
       headers: { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; ') },
       ...(form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }),
     })
-    for (const line of answer.headers.getSetCookie()) {
+    for (const line of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
       jar.set(name, value)
     }
-    return answer
+    return response
   }
   // As test/real/wordpress/seed.php has made it: the credentials of the site are application passwords, with which there is no login.
-  const answer = await visit('/wp-login.php', { log: 'admin', pwd: 'admin-password', testcookie: '1' })
-  expect(answer.status, await answer.text()).toBe(302)
-  expect(answer.headers.get('location')).toContain(`${publicUrl}/wp-admin/`)
+  const response = await visit('/wp-login.php', { log: 'admin', pwd: 'admin-password', testcookie: '1' })
+  expect(response.status, await response.text()).toBe(302)
+  expect(response.headers.get('location')).toContain(`${publicUrl}/wp-admin/`)
   return visit
 }
 
@@ -88,9 +88,9 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
     wordpress = await startWordPress({ publicUrl })
     trellis = startProcess(process.execPath, [main, 'start', '-c', example], { env: settings() })
     await untilReady(trellis, async () => {
-      const answer = await fetch(here('http://127.0.0.1:9090/readyz'))
-      if (!answer.ok) throw new Error(`/readyz: ${answer.status}`)
-      await answer.arrayBuffer()
+      const response = await fetch(here('http://127.0.0.1:9090/readyz'))
+      if (!response.ok) throw new Error(`/readyz: ${response.status}`)
+      await response.arrayBuffer()
     })
   }, 300_000)
   afterAll(async () => {
@@ -128,20 +128,20 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
 
   describe('config/wordpress.example.yaml', () => {
     test('passes the front page on, which names the interface by the address of the gateway', async () => {
-      const answer = await fetch(`${publicUrl}/`, { redirect: 'manual' })
-      await answer.arrayBuffer()
-      expect(answer.status).toBe(200)
-      expect(answer.headers.get('link')).toContain(
+      const response = await fetch(`${publicUrl}/`, { redirect: 'manual' })
+      await response.arrayBuffer()
+      expect(response.status).toBe(200)
+      expect(response.headers.get('link')).toContain(
         `<${publicUrl}/index.php/wp-json/>; rel="https://api.w.org/"`,
       )
     })
 
     test('passes logins to wp-admin, and the next read shows a change saved there', async () => {
       const title = async (): Promise<unknown> => {
-        const answer = await fetch(`${publicUrl}/index.php/wp-json/wp/v2/posts/1?_fields=title`)
+        const response = await fetch(`${publicUrl}/index.php/wp-json/wp/v2/posts/1?_fields=title`)
         return [
-          ((await answer.json()) as { title: { rendered: string } }).title.rendered,
-          answer.headers.get('cache-status'),
+          ((await response.json()) as { title: { rendered: string } }).title.rendered,
+          response.headers.get('cache-status'),
         ]
       }
       await title()
@@ -166,10 +166,10 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
     })
 
     test('requires the token for a purge', async () => {
-      const purge = (fields: Record<string, string>): Promise<Response> =>
+      const purge = (headers: Record<string, string>): Promise<Response> =>
         fetch(here('http://127.0.0.1:9090/cache/purge'), {
           method: 'POST',
-          headers: { 'content-type': 'application/json', ...fields },
+          headers: { 'content-type': 'application/json', ...headers },
           body: '{"all":true,"dryRun":true}',
         })
       expect((await purge({})).status).toBe(401)
@@ -185,21 +185,21 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
       'https://a_b.example',
     ])('tells a reader from Origin %s what WordPress tells it', async (origin) => {
       const told = async (root: string, path: string, method: string): Promise<unknown> => {
-        const answer = await fetch(`${root}/index.php/wp-json${path}`, {
+        const response = await fetch(`${root}/index.php/wp-json${path}`, {
           method,
           headers: origin === undefined ? {} : { origin },
         })
-        const { headers } = answer
+        const { headers } = response
         const names = ['origin', 'methods', 'credentials', 'headers'].map(
           (end) => `access-control-allow-${end}`,
         )
-        const fields = [...names, 'access-control-expose-headers'].map((name) => headers.get(name))
+        const headerLines = [...names, 'access-control-expose-headers'].map((name) => headers.get(name))
         // The gateway adds that it codes contents, and says of HEAD what it says of GET.
         const vary =
           method === 'HEAD' && origin === undefined
             ? ''
             : (headers.get('vary') ?? '').replace(/,? ?Accept-Encoding/i, '')
-        return [answer.status, fields, vary, await answer.text()]
+        return [response.status, headerLines, vary, await response.text()]
       }
       for (const path of [
         '/wp/v2/posts?per_page=2',
@@ -218,12 +218,12 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
     test('sends WordPress one request for a hundred origins', async () => {
       const statusFor = async (query: string, number: number): Promise<string> => {
         const origin = `https://app-${number}.example`
-        const answer = await fetch(`${publicUrl}/index.php/wp-json/wp/v2/pages?${query}`, {
+        const response = await fetch(`${publicUrl}/index.php/wp-json/wp/v2/pages?${query}`, {
           headers: { origin },
         })
-        await answer.arrayBuffer()
-        expect(answer.headers.get('access-control-allow-origin')).toBe(origin)
-        return answer.headers.get('cache-status') ?? ''
+        await response.arrayBuffer()
+        expect(response.headers.get('access-control-allow-origin')).toBe(origin)
+        return response.headers.get('cache-status') ?? ''
       }
       // The first page that asks lets the gateway find out whom WordPress allows to read the route.
       let asked = 0
@@ -239,7 +239,7 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
     })
 
     test('takes a post as large and as deep as WordPress takes it', async () => {
-      const answer = await fetch(`${publicUrl}/index.php/wp-json/wp/v2/posts/1?_fields=id`, {
+      const response = await fetch(`${publicUrl}/index.php/wp-json/wp/v2/posts/1?_fields=id`, {
         method: 'PUT',
         headers: { authorization: basic(wordpress.credentials.admin), 'content-type': 'application/json' },
         body: JSON.stringify({
@@ -248,8 +248,8 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
         }),
       })
       // A meta of that form is WordPress's to refuse, or to leave out.
-      expect([200, 400]).toContain(answer.status)
-      expect(await answer.text()).not.toContain('trellis')
+      expect([200, 400]).toContain(response.status)
+      expect(await response.text()).not.toContain('trellis')
     })
   })
 
@@ -258,9 +258,7 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
       change: (text: string) => string,
       env: Record<string, string> = {},
     ): Promise<string[]> =>
-      (await upstreamFindings(await configWith(change, env))).map(
-        ({ service, kind }) => `${service}: ${kind}`,
-      )
+      (await upstreamIssues(await configWith(change, env))).map(({ service, kind }) => `${service}: ${kind}`)
     const asIs = (text: string): string => text
 
     test('no finding for a correct configuration', async () => {

@@ -8,7 +8,7 @@ export type OneOfMany = {
   readonly body: string
 }
 
-/** Many answers of a WordPress with the plugin promise-fuzz, in one request: they cost one start of WordPress. */
+/** Many responses of a WordPress with the plugin promise-fuzz, in one request: they cost one start of WordPress. */
 export const readMany = async (
   origin: string,
   asked: readonly (Pick<Asked, 'user'> & { readonly route: string })[],

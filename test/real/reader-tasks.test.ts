@@ -28,7 +28,7 @@ const portsFor = async (page: string): Promise<(text: string) => string> => {
   return (text) => text.replaceAll(/\b(3000|8080|9090)\b/g, (port) => String(ports.get(port) ?? port))
 }
 
-const untilAnswered = (program: RunningProcess, url: string): Promise<void> =>
+const untilResponded = (program: RunningProcess, url: string): Promise<void> =>
   untilReady(program, async () => {
     const response = await fetch(url)
     await response.arrayBuffer()
@@ -54,7 +54,7 @@ describe('quick-start-api.md: a reader fronts an API', () => {
   const start = async (command: string, ready: string): Promise<void> => {
     const program = startProcess('bash', ['-c', `cd ${folder} && exec ${command}`])
     programs.push(program)
-    await untilAnswered(program, here(ready))
+    await untilResponded(program, here(ready))
   }
 
   beforeAll(async () => {
@@ -93,7 +93,7 @@ describe('why-not-cached.md and canonical-requests.md: a reader finds out why a 
       cwd: root,
       env: { TRELLIS_PORT: here('8080'), TRELLIS_ADMIN_PORT: here('9090') },
     })
-    await untilAnswered(gateway, here('http://127.0.0.1:9090/readyz'))
+    await untilResponded(gateway, here('http://127.0.0.1:9090/readyz'))
   })
   afterAll(() => gateway?.stop(0))
 
@@ -154,8 +154,8 @@ describeWith('nginx', 'deployment.md: a reader puts the gateway behind a TLS pro
       async () => expect(await read()).not.toBe(''),
     )
     await read()
-    const { fields } = origin.received.at(-1) ?? { fields: {} }
-    expect(fields).toMatchObject({
+    const { headers } = origin.received.at(-1) ?? { headers: {} }
+    expect(headers).toMatchObject({
       'x-forwarded-for': '127.0.0.1',
       'x-forwarded-proto': 'https',
       forwarded: 'for=127.0.0.1;proto=https;host="www.example.org"',

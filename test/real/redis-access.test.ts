@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { storeFindings } from '../../src/cluster/store-findings.ts'
+import { storeIssues } from '../../src/cluster/store-issues.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { certificatePath, keyPair, pem } from '../support/certificates.ts'
 import { pause } from '../support/origin.ts'
@@ -39,7 +39,7 @@ describeWith('redis', 'trellis doctor says of a Redis', () => {
       {},
     )
     if (checked.kind === 'faults') throw new Error(JSON.stringify(checked.faults))
-    return (await storeFindings(checked.config)).map(({ state, text }) => `${state} ${text}`)
+    return (await storeIssues(checked.config)).map(({ state, text }) => `${state} ${text}`)
   }
   const plain = (port: number): string => `redis://127.0.0.1:${port}`
   const fitting = ['--maxmemory', '64mb', '--maxmemory-policy', 'volatile-lru']

@@ -11,7 +11,7 @@ const nodeTimeoutMs = 2_000
 /** On a machine that is busy with other things, beside what this process stands still. */
 const graceMs = 1_500
 /** No write waits longer for a ledger that is not there. */
-const mostMs = 3 * leaseMs + graceMs
+const maxMs = 3 * leaseMs + graceMs
 
 /** How long this process has stood still since then: what a timer of ten milliseconds was late, all in all. */
 const standstill = () => {
@@ -124,7 +124,7 @@ describeWith('redis', 'a Redis cluster whose nodes change places', () => {
     for (const next of [to, from]) {
       await warm()
       const before = await drops()
-      expect(await writesDuring(cluster.moveLedger(next, leaseMs / 4))).toBeLessThan(mostMs)
+      expect(await writesDuring(cluster.moveLedger(next, leaseMs / 4))).toBeLessThan(maxMs)
       expect(await cluster.holder()).toBe(next)
       await expectAnotherLedger(before)
     }
@@ -134,7 +134,7 @@ describeWith('redis', 'a Redis cluster whose nodes change places', () => {
     await warm()
     const [from, to, before] = [await cluster.holder(), await replica(), await drops()]
     await to.command('CLUSTER', 'FAILOVER')
-    expect(await writesDuring(cluster.untilRole(to, 'master'))).toBeLessThan(mostMs)
+    expect(await writesDuring(cluster.untilRole(to, 'master'))).toBeLessThan(maxMs)
     await cluster.untilRole(from, 'slave')
     expect(await cluster.holder()).toBe(to)
     await expectAnotherLedger(before)
@@ -147,7 +147,7 @@ describeWith('redis', 'a Redis cluster whose nodes change places', () => {
     await write()
     const back = from.restartEmpty(() => cluster.untilRole(to, 'master'))
     to.signal('SIGCONT')
-    expect(await writesDuring(back)).toBeLessThan(mostMs)
+    expect(await writesDuring(back)).toBeLessThan(maxMs)
     await cluster.untilRole(from, 'slave')
     expect(await cluster.holder()).toBe(to)
     await expectAnotherLedger(before)

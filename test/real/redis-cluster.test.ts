@@ -29,7 +29,7 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
   let tlsPorts: readonly number[]
   let gateways: SharingGateways
 
-  const numberOf = (answer: string): number => Number(answer.slice(1).trim())
+  const numberOf = (response: string): number => Number(response.slice(1).trim())
   const holderOfLedger = async ([first]: readonly RedisServer[]): Promise<RedisServer> => {
     const slot = numberOf((await first?.command('CLUSTER', 'KEYSLOT', '{trellis}:ledger')) ?? '')
     return nodes.findLast((_, node) => firstSlot(node) <= slot) as RedisServer

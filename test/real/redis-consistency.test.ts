@@ -9,9 +9,9 @@ import { forgetAfterMs, type Instances, leaseMs, startInstances } from './shared
 
 /** A long run sets it; the short one ends after its time. */
 const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? times(12, 24)) * 1000
-const mostMs = longestMs * 3 + 120_000
+const maxMs = longestMs * 3 + 120_000
 
-const least = { hits: 20, acrossStops: 2 }
+const min = { hits: 20, acrossStops: 2 }
 
 describeWith('redis', 'two instances on one Redis', () => {
   let upstream: VersionedUpstream
@@ -52,8 +52,8 @@ describeWith('redis', 'two instances on one Redis', () => {
         { firstMs: forgetAfterMs + leaseMs, betweenMs: 600 },
       )
       const { counts, disturb } = disturbances
-      expectPromiseKept(await checker.run(disturb, sawEnough(least, disturbances)), counts, least)
+      expectPromiseKept(await checker.run(disturb, sawEnough(min, disturbances)), counts, min)
     },
-    mostMs,
+    maxMs,
   )
 })

@@ -17,13 +17,13 @@ const fromUpstream = 'from the upstream'
 const smuggled = 'HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nsmuggle'
 const hour = 3_600_000
 
-const withField = (name: string, value: string) => (entry: StoredEntry) => {
+const withHeader = (name: string, value: string) => (entry: StoredEntry) => {
   const { facts } = entry.head
-  const at = facts.fields.findIndex(
+  const at = facts.headers.findIndex(
     (one, index) => index % 2 === 0 && one.toLowerCase() === name.toLowerCase(),
   )
-  if (at >= 0) facts.fields.splice(at, 2)
-  facts.fields.push(name, value)
+  if (at >= 0) facts.headers.splice(at, 2)
+  facts.headers.push(name, value)
 }
 const withStatus = (status: number) => (entry: StoredEntry) => {
   entry.head.facts.status = status
@@ -39,43 +39,43 @@ const forged: readonly (readonly [name: string, reason: string, change: (entry: 
     'fields',
     (entry) => {
       entry.content = Buffer.from(`x${smuggled}`)
-      withField('Content-Length', '1')(entry)
+      withHeader('Content-Length', '1')(entry)
     },
   ],
-  ['a Content-Length longer than the content', 'fields', withField('Content-Length', '1000')],
-  ['Transfer-Encoding', 'fields', withField('Transfer-Encoding', 'chunked')],
-  ['Connection', 'fields', withField('Connection', 'close')],
-  ['Upgrade', 'fields', withField('Upgrade', 'h2c')],
-  ['Trailer', 'fields', withField('Trailer', 'x')],
-  ['Age', 'fields', withField('Age', '1')],
-  ['fields of a megabyte', 'size', withField('X-Long', 'x'.repeat(1_000_000))],
-  ['a line end in a field value', 'malformed', withField('X-A', 'b\r\nSet-Cookie: a=b')],
-  ['a CR in a field value', 'malformed', withField('X-A', 'b\rSet-Cookie: a=b')],
-  ['an LF in a field value', 'malformed', withField('X-A', 'b\nSet-Cookie: a=b')],
-  ['an LF behind a field value', 'malformed', withField('X-A', 'b\n')],
-  ['a NUL in a field value', 'malformed', withField('X-A', 'b\0c')],
+  ['a Content-Length longer than the content', 'fields', withHeader('Content-Length', '1000')],
+  ['Transfer-Encoding', 'fields', withHeader('Transfer-Encoding', 'chunked')],
+  ['Connection', 'fields', withHeader('Connection', 'close')],
+  ['Upgrade', 'fields', withHeader('Upgrade', 'h2c')],
+  ['Trailer', 'fields', withHeader('Trailer', 'x')],
+  ['Age', 'fields', withHeader('Age', '1')],
+  ['fields of a megabyte', 'size', withHeader('X-Long', 'x'.repeat(1_000_000))],
+  ['a line end in a field value', 'malformed', withHeader('X-A', 'b\r\nSet-Cookie: a=b')],
+  ['a CR in a field value', 'malformed', withHeader('X-A', 'b\rSet-Cookie: a=b')],
+  ['an LF in a field value', 'malformed', withHeader('X-A', 'b\nSet-Cookie: a=b')],
+  ['an LF behind a field value', 'malformed', withHeader('X-A', 'b\n')],
+  ['a NUL in a field value', 'malformed', withHeader('X-A', 'b\0c')],
   [
     'a sign beyond one octet that ends in that of a line end',
     'malformed',
-    withField('X-A', 'b\u010d\u010aX: y'),
+    withHeader('X-A', 'b\u010d\u010aX: y'),
   ],
-  ['a line end in a field name', 'malformed', withField('X-A: b\r\nX-B', 'c')],
-  ['a colon in a field name', 'malformed', withField('X-A: b', 'c')],
-  ['a space behind a field name', 'malformed', withField('X-A ', 'c')],
-  ['no field name', 'malformed', withField('', 'c')],
-  ['a field name without a value', 'malformed', (entry) => void entry.head.facts.fields.push('X-A')],
+  ['a line end in a field name', 'malformed', withHeader('X-A: b\r\nX-B', 'c')],
+  ['a colon in a field name', 'malformed', withHeader('X-A: b', 'c')],
+  ['a space behind a field name', 'malformed', withHeader('X-A ', 'c')],
+  ['no field name', 'malformed', withHeader('', 'c')],
+  ['a field name without a value', 'malformed', (entry) => void entry.head.facts.headers.push('X-A')],
   ['a status with a text behind it', 'malformed', withStatus('200 OK\r\nX: y' as unknown as number)],
   ['a status that is no integer', 'malformed', withStatus(200.5)],
-  ['Content-Length in other letters', 'fields', withField('cONTENT-lENGTH', '1')],
-  ['Keep-Alive', 'fields', withField('Keep-Alive', 'timeout=1')],
+  ['Content-Length in other letters', 'fields', withHeader('cONTENT-lENGTH', '1')],
+  ['Keep-Alive', 'fields', withHeader('Keep-Alive', 'timeout=1')],
   ['status 205', 'not-storable', withStatus(205)],
-  ['Set-Cookie under the profile safe', 'not-storable', withField('Set-Cookie', 'a=b')],
-  ['a nonce', 'not-storable', withField('X-WP-Nonce', 'abc')],
-  ['Cache-Control: private', 'not-storable', withField('Cache-Control', 'private')],
-  ['Cache-Control: no-store', 'not-storable', withField('Cache-Control', 'no-store')],
-  ['Cache-Control: no-cache', 'not-storable', withField('Cache-Control', 'no-cache')],
-  ['Cache-Control: max-age=0', 'not-storable', withField('Cache-Control', 'max-age=0')],
-  ['Vary: *', 'not-storable', withField('Vary', '*')],
+  ['Set-Cookie under the profile safe', 'not-storable', withHeader('Set-Cookie', 'a=b')],
+  ['a nonce', 'not-storable', withHeader('X-WP-Nonce', 'abc')],
+  ['Cache-Control: private', 'not-storable', withHeader('Cache-Control', 'private')],
+  ['Cache-Control: no-store', 'not-storable', withHeader('Cache-Control', 'no-store')],
+  ['Cache-Control: no-cache', 'not-storable', withHeader('Cache-Control', 'no-cache')],
+  ['Cache-Control: max-age=0', 'not-storable', withHeader('Cache-Control', 'max-age=0')],
+  ['Vary: *', 'not-storable', withHeader('Vary', '*')],
   ['status 204 with content', 'not-storable', withStatus(204)],
   [
     'status 204 without content',
@@ -140,14 +140,14 @@ describeWith('redis', 'entries that somebody else wrote to Redis', () => {
   }
 
   /** Two requests on one connection: everything that comes back. */
-  const rawAnswers = (gateway: TestGateway): Promise<string> =>
+  const rawResponses = (gateway: TestGateway): Promise<string> =>
     exchangeBytes(
       gateway.publicAddress,
       `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\nGET /second${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
     )
 
   const expectUpstreamTwice = async (gateway: TestGateway): Promise<string> => {
-    const raw = await rawAnswers(gateway)
+    const raw = await rawResponses(gateway)
     expect(raw.match(/HTTP\/1\.1 /g)).toHaveLength(2)
     expect(raw.split(fromUpstream)).toHaveLength(3)
     expect(raw.match(/^Cache-Status: trellis; fwd=uri-miss/gim)).toHaveLength(2)
@@ -161,7 +161,10 @@ describeWith('redis', 'entries that somebody else wrote to Redis', () => {
     redis = await startRedisServer()
     writer = redisWriter(redis.port)
     origin = await startOrigin((_, wire) =>
-      wire.respond({ fields: { 'Content-Type': 'text/plain', 'Surrogate-Key': 'k' }, content: fromUpstream }),
+      wire.respond({
+        headers: { 'Content-Type': 'text/plain', 'Surrogate-Key': 'k' },
+        content: fromUpstream,
+      }),
     )
     a = await start()
     b = await start()
@@ -193,7 +196,7 @@ describeWith('redis', 'entries that somebody else wrote to Redis', () => {
     const octets = Buffer.from(smuggled)
     await forge((entry) => {
       entry.content = octets
-      withField('ETag', '"a"')(entry)
+      withHeader('ETag', '"a"')(entry)
     })
     await (await fetch(`${b.publicAddress}${target}`)).arrayBuffer()
     const request = (method: string, more = ''): string =>
@@ -231,7 +234,7 @@ describeWith('redis', 'entries that somebody else wrote to Redis', () => {
 
   test('an entry that is as it was written is a hit', async () => {
     await forge(() => undefined)
-    const raw = await rawAnswers(b)
+    const raw = await rawResponses(b)
     expect(raw).toMatch(/^Cache-Status: trellis; hit; ttl=5\d; detail=shared/im)
     expect(raw.match(/^Content-Length: 17\r$/gim)).toHaveLength(2)
   })
@@ -283,7 +286,7 @@ describeWith('redis', 'entries that somebody else wrote to Redis', () => {
       await writer.redis.del(key)
       await put()
       await writer.redis.pexpire(key, 60_000)
-      const raw = await rawAnswers(b)
+      const raw = await rawResponses(b)
       expect(raw.split(fromUpstream)).toHaveLength(3)
       await fetch(`${b.adminAddress}/cache/purge`, {
         method: 'POST',
@@ -308,10 +311,10 @@ describeWith('redis', 'entries that somebody else wrote to Redis', () => {
       entry.head['lifetimeMs'] = 24 * hour
       entry.head['keptMs'] = 24 * hour
     })
-    expect(await rawAnswers(b)).toMatch(/^Cache-Status: trellis; hit; ttl=(?:5\d|60); detail=shared/im)
+    expect(await rawResponses(b)).toMatch(/^Cache-Status: trellis; hit; ttl=(?:5\d|60); detail=shared/im)
   })
 
-  test('tags follow from the response: an entry that names none is outdated by a purge of one that it carries', async () => {
+  test('tags follow from the response: an entry that names none is stale by a purge of one that it carries', async () => {
     await forge(withHead('tags', []))
     const purged = await fetch(`${a.adminAddress}/cache/purge`, {
       method: 'POST',
@@ -320,7 +323,7 @@ describeWith('redis', 'entries that somebody else wrote to Redis', () => {
     })
     expect(purged.status).toBe(200)
     await pause(50)
-    const raw = await rawAnswers(b)
+    const raw = await rawResponses(b)
     expect(raw.split(fromUpstream)).toHaveLength(3)
     expect(raw).not.toContain('detail=shared')
   })

@@ -24,14 +24,14 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
       tls: { ca: '', cert: '', key: '', serverName: '' },
       troubled: () => undefined,
       timeoutMs: 1_000,
-      mostReplyBytes: 1024 * 1024,
+      maxReplyBytes: 1024 * 1024,
       prefix: 'test',
       member,
       leaseMs: itsLeaseMs,
       forgetAfterMs,
       changed: () => undefined,
       signatures: {
-        notes: createSignatures([], 'note'),
+        invalidations: createSignatures([], 'note'),
         acknowledgements: createSignatures([], 'acknowledgement'),
       },
     })
@@ -86,7 +86,7 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
     const said = await until(a, granted)
     expect(performance.now() - back).toBeGreaterThan(forgetAfterMs - leaseMs)
     expect(said.members).toEqual([])
-    expect(said.notes.map(({ text }) => text)).toContain('a:')
+    expect(said.invalidations.map(({ text }) => text)).toContain('a:')
   })
 
   test('a new store that falls silent at once gives those who look for it their time again', async () => {
@@ -108,7 +108,7 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
     await b.append([], ['b#2'])
     await b.leave(true)
     const said = await until(a, (now) => granted(now) && now.members.length === 0)
-    expect(said.notes).toMatchObject([{ text: 'h500:x' }])
+    expect(said.invalidations).toMatchObject([{ text: 'h500:x' }])
   })
 
   const follow = async (server: RedisServer, master: RedisServer): Promise<void> => {

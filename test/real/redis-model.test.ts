@@ -16,7 +16,7 @@ const scripts = Object.fromEntries(
 ) as Record<keyof typeof ledgerScripts, string>
 
 const ledgerKeys = ['ledger', 'log', 'members', 'pending'].map((name) => `{t}:${name}`)
-const noteTexts = ['t:a', 't:b', 't:c', 't:d', 't:e', 's:a', 'h400:a', 'a:', 'p:site:/ü']
+const invalidationTexts = ['t:a', 't:b', 't:c', 't:d', 't:e', 's:a', 'h400:a', 'a:', 'p:site:/ü']
 const members = ['one', 'two', 'three']
 
 type Command = readonly string[]
@@ -28,7 +28,7 @@ const createCommands = (random: Random) => {
   let now = 1_700_000_000_000
   let made = 0
   const some = (...first: readonly number[]): string =>
-    JSON.stringify([...first, ...noteTexts.filter(() => random() < 0.3)])
+    JSON.stringify([...first, ...invalidationTexts.filter(() => random() < 0.3)])
   const holdMs = (): number => oneOf(random, [0, 0, 700, 4_000])
   const script = (name: keyof typeof scripts, more: readonly string[]): Command => {
     made += 1
@@ -61,9 +61,9 @@ const createCommands = (random: Random) => {
       'ZADD',
       'z',
       oneOf(random, ['1', '2', '2.5', 'inf', '9007199254740991']),
-      oneOf(random, noteTexts),
+      oneOf(random, invalidationTexts),
     ],
-    () => ['ZSCORE', 'z', oneOf(random, noteTexts)],
+    () => ['ZSCORE', 'z', oneOf(random, invalidationTexts)],
     () => ['ZCARD', 'z'],
     () => ['ZRANGE', 'z', '0', '-1', 'WITHSCORES'],
     () => ['ZRANGE', 'z', '1', '2'],

@@ -20,7 +20,7 @@ describeWith('redis', 'the stores of several instances on a real Redis', () => {
     tls: { ca: '', cert: '', key: '', serverName: '' },
     troubled: () => undefined,
     timeoutMs: 2_000,
-    mostReplyBytes: 16 * 1024 * 1024,
+    maxReplyBytes: 16 * 1024 * 1024,
   })
 
   beforeAll(async () => {
@@ -38,11 +38,11 @@ describeWith('redis', 'the stores of several instances on a real Redis', () => {
   })
 
   describe('idempotency keys', () => {
-    testIdempotencyStore((mostBytes) =>
+    testIdempotencyStore((maxBytes) =>
       createIdempotencyKeys(connection, {
         prefix: `${prefix}`,
         ttlMs: 60_000,
-        mostBytes,
+        maxBytes,
         signatures: createSignatures(['a secret of the tests'], 'answer'),
       }),
     )
@@ -74,7 +74,7 @@ describeWith('redis', 'the stores of several instances on a real Redis', () => {
         forgetAfterMs: 1_100,
         changed: () => undefined,
         signatures: {
-          notes: createSignatures(['a secret of the tests'], 'note'),
+          invalidations: createSignatures(['a secret of the tests'], 'note'),
           acknowledgements: createSignatures(['a secret of the tests'], 'acknowledgement'),
         },
       })

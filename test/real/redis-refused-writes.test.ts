@@ -13,7 +13,7 @@ import { forgetAfterMs, type Instance, type Instances, leaseMs, startInstances }
 const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? 16) * 1000
 const path = '/index.php/site-json/site/v2/posts/1'
 
-const least = { hits: 20, acrossStops: 1 }
+const min = { hits: 20, acrossStops: 1 }
 
 describeWith('redis', 'an instance that is cut off alone for longer than forgetAfter', () => {
   let upstream: VersionedUpstream
@@ -134,8 +134,8 @@ describeWith('redis', 'an instance that is cut off alone for longer than forgetA
         { firstMs: forgetAfterMs + leaseMs, betweenMs: 600 },
       )
       const { counts, disturb } = disturbances
-      const run = await checker.run(disturb, sawEnough(least, disturbances))
-      expectPromiseKept(run, counts, least)
+      const run = await checker.run(disturb, sawEnough(min, disturbances))
+      expectPromiseKept(run, counts, min)
       expect(run.refusals.get('PUT 503 trellis_shared_store_unreachable')).toBeGreaterThan(0)
     },
     longestMs * 3 + 120_000,

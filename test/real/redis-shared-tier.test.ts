@@ -25,7 +25,7 @@ const sharedStores = async (url: string, secrets: readonly string[] = []) => {
       tls: noTls,
       troubled: () => undefined,
       timeoutMs: 500,
-      mostReplyBytes: 1024 * 1024,
+      maxReplyBytes: 1024 * 1024,
     },
     () => undefined,
   )
@@ -34,7 +34,7 @@ const sharedStores = async (url: string, secrets: readonly string[] = []) => {
     connection,
     counted: () => createCountedRequests(connection, 'test'),
     keys: () =>
-      createIdempotencyKeys(connection, { prefix: 'test', ttlMs: 60_000, mostBytes: 100, signatures }),
+      createIdempotencyKeys(connection, { prefix: 'test', ttlMs: 60_000, maxBytes: 100, signatures }),
   }
 }
 
@@ -75,9 +75,9 @@ describeWith('redis', 'the second tier on a real Redis', () => {
   const get = async (
     gateway: TestGateway,
     path = '/posts/1',
-    fields: Record<string, string> = {},
+    headers: Record<string, string> = {},
   ): Promise<{ status: string; text: string }> => {
-    const response = await fetch(`${gateway.publicAddress}${root}${path}`, { headers: fields })
+    const response = await fetch(`${gateway.publicAddress}${root}${path}`, { headers: headers })
     return { status: response.headers.get('cache-status') ?? '', text: await response.text() }
   }
 
@@ -105,7 +105,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
       if (request.method === 'PUT') version += 1
       await pause(slowMs)
       wire.respond({
-        fields: { 'Content-Type': 'application/json', Vary: 'Accept-Language' },
+        headers: { 'Content-Type': 'application/json', Vary: 'Accept-Language' },
         content: JSON.stringify({ id: 1, type: 'post', version }),
       })
     })
@@ -150,7 +150,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
 
   test('a response of the upstream before a reload is not one of its new upstream, nor of instances that have it already', async () => {
     const other = await startOrigin((_, wire) =>
-      wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '{"id":1,"version":"new"}' }),
+      wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '{"id":1,"version":"new"}' }),
     )
     try {
       const [a, b] = [await startInstance(), await startInstance()]
@@ -190,8 +190,8 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     const [a, b] = [await startInstance(), await startInstance()]
     await Promise.all([trusting(a), trusting(b)])
     slowMs = 150
-    const answers = await Promise.all(Array.from({ length: 40 }, (_, turn) => get(turn % 2 === 0 ? a : b)))
-    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    const responses = await Promise.all(Array.from({ length: 40 }, (_, turn) => get(turn % 2 === 0 ? a : b)))
+    expect(new Set(responses.map(({ text }) => text)).size).toBe(1)
     expect(reads()).toBe(1)
   })
 
@@ -292,12 +292,12 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     const [first, second] = [keys(), keys()]
     expect(await first.begin('key', 'what')).toEqual({ kind: 'begun' })
     expect(await second.begin('key', 'what')).toEqual({ kind: 'in-flight' })
-    const answer = { status: 207, contentType: 'application/json', content: Buffer.from([0, 255, 10]) }
-    await first.finish('key', 'what', answer)
-    expect(await second.begin('key', 'what')).toEqual({ kind: 'finished', answer })
+    const response = { status: 207, contentType: 'application/json', content: Buffer.from([0, 255, 10]) }
+    await first.finish('key', 'what', response)
+    expect(await second.begin('key', 'what')).toEqual({ kind: 'finished', response })
     expect(await second.begin('key', 'other')).toEqual({ kind: 'mismatch' })
     expect(await first.begin('large', 'what')).toEqual({ kind: 'begun' })
-    await first.finish('large', 'what', { ...answer, content: Buffer.alloc(101) })
+    await first.finish('large', 'what', { ...response, content: Buffer.alloc(101) })
     expect(await second.begin('large', 'what')).toEqual({ kind: 'not-kept' })
     await first.begin('free', 'what')
     await first.abandon('free')
@@ -307,18 +307,18 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     connection.disconnect()
   })
 
-  test('with a key, only an answer that was kept for the same request by an instance with the key is given again', async () => {
+  test('with a key, only a response that was kept for the same request by an instance with the key is given again', async () => {
     const url = `redis://127.0.0.1:${redis.port}`
     const [one, two] = ['a'.repeat(32), 'b'.repeat(32)]
     const a = await sharedStores(url, [one])
     const stranger = await sharedStores(url, [two])
     const keyless = await sharedStores(url)
     const rotated = await sharedStores(url, [two, one])
-    const answer = { status: 207, contentType: 'application/json', content: Buffer.from('{}') }
+    const response = { status: 207, contentType: 'application/json', content: Buffer.from('{}') }
     const refused = { code: 'shared_store_unreachable' }
-    const finished = { kind: 'finished', answer }
+    const finished = { kind: 'finished', response }
     await a.keys().begin('key', 'what')
-    await a.keys().finish('key', 'what', answer)
+    await a.keys().finish('key', 'what', response)
     expect(await a.keys().begin('key', 'what')).toEqual(finished)
     expect(await rotated.keys().begin('key', 'what')).toEqual(finished)
     await expect(stranger.keys().begin('key', 'what')).rejects.toMatchObject(refused)
@@ -332,7 +332,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     ] as const) {
       await redis.command('DEL', 'test:i:{key}')
       await a.keys().begin('key', 'what')
-      await a.keys().finish('key', 'what', answer)
+      await a.keys().finish('key', 'what', response)
       await redis.command('HSET', 'test:i:{key}', ...change)
       const fingerprint = change[0] === 'fingerprint' ? change[1] : 'what'
       await expect(a.keys().begin('key', fingerprint)).rejects.toMatchObject(refused)
@@ -354,9 +354,9 @@ describeWith('redis', 'the second tier on a real Redis', () => {
       'an answer whose type is no field value',
       ['fingerprint', 'what', 'state', 'finished', 'status', '207', 'type', 'a\nb', 'content', ''],
     ],
-  ])('an invalid idempotency key may stand for a batch that ran: %s', async (_, fields) => {
+  ])('an invalid idempotency key may stand for a batch that ran: %s', async (_, headers) => {
     const { keys, connection } = await sharedStores(`redis://127.0.0.1:${redis.port}`)
-    expect(await redis.command('HSET', 'test:i:{key}', ...fields)).toBe(`:${fields.length / 2}\r\n`)
+    expect(await redis.command('HSET', 'test:i:{key}', ...headers)).toBe(`:${headers.length / 2}\r\n`)
     const refused = { code: 'shared_store_unreachable' }
     await expect(keys().begin('key', 'what')).rejects.toMatchObject(refused)
     await expect(keys().begin('key', 'what')).rejects.toMatchObject(refused)

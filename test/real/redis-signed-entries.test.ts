@@ -161,8 +161,8 @@ describeWith('redis', 'a Redis whose content is signed', () => {
     const b = await start(key)
     await gateways.get(b)
     const [epoch, seq] = await writer.redis.hmget('{trellis}:ledger', 'epoch', 'seq')
-    for (const notes of [['a:'], ['b:'], ['t:x'], ['h9e9:x'], ['v:x:a:']]) {
-      const next = JSON.stringify([epoch, String(Number(seq) + 1), 'x', notes])
+    for (const invalidations of [['a:'], ['b:'], ['t:x'], ['h9e9:x'], ['v:x:a:']]) {
+      const next = JSON.stringify([epoch, String(Number(seq) + 1), 'x', invalidations])
       await writer.redis.publish('{trellis}:noted', next)
     }
     await pause(200)
@@ -190,13 +190,13 @@ describeWith('redis', 'a Redis whose content is signed', () => {
       tls: { ca: '', cert: '', key: '', serverName: '' },
       troubled: () => undefined,
       timeoutMs: 1_000,
-      mostReplyBytes: 1024 * 1024,
+      maxReplyBytes: 1024 * 1024,
       prefix: 'test',
       member: 'm',
       leaseMs: 200,
       forgetAfterMs: 1_000,
       changed: () => undefined,
-      signatures: { notes: createSignatures([key], 'note'), acknowledgements },
+      signatures: { invalidations: createSignatures([key], 'note'), acknowledgements },
     })
     const pushes: LedgerPush[] = []
     ledger.listen((push) => pushes.push(push))

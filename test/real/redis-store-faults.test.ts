@@ -54,7 +54,7 @@ describeWith('redis', 'a Redis that does not do what it is asked', () => {
     for (const server of [redis, ...others.splice(0)]) await server.stop()
   })
 
-  test('full (noeviction): no answer from memory, writes are seen at once, and it takes part again', async () => {
+  test('full (noeviction): no response from memory, writes are seen at once, and it takes part again', async () => {
     await warm()
     await redis.command('CONFIG', 'SET', 'maxmemory', '1')
     await gateways.trusts(b, false)
@@ -158,8 +158,8 @@ describeWith('redis', 'a Redis that does not do what it is asked', () => {
       own.target = second.port
       own.state = 'whole'
       expect((await gateways.put(c)).status).toBe(200)
-      const answered = performance.now()
-      while (performance.now() - answered < leaseMs) {
+      const responded = performance.now()
+      while (performance.now() - responded < leaseMs) {
         expect(await gateways.get(a)).toMatchObject({ version: 1 })
         await pause(5)
       }

@@ -13,7 +13,7 @@ import { forgetAfterMs, type Instances, leaseMs, startInstances } from './shared
 /** A long run sets it; the short one ends after its time. */
 const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? times(8, 16)) * 1000
 
-const least = { hits: 20, acrossStops: 1 }
+const min = { hits: 20, acrossStops: 1 }
 
 describeWith('redis', 'two workers on each of two instances on one Redis', () => {
   let upstream: VersionedUpstream
@@ -56,7 +56,7 @@ describeWith('redis', 'two workers on each of two instances on one Redis', () =>
         { firstMs: forgetAfterMs + leaseMs, betweenMs: 600 },
       )
       const { counts, disturb } = disturbances
-      expectPromiseKept(await checker.run(disturb, sawEnough(least, disturbances)), counts, least)
+      expectPromiseKept(await checker.run(disturb, sawEnough(min, disturbances)), counts, min)
       // A member that was only stopped was not removed.
       const ends = instances.all.flatMap(({ gateway }) => logLinesOf(gateway.program, 'worker-ended'))
       expect(ends.filter(({ end }) => end === 'stuck')).toEqual([])

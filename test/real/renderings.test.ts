@@ -13,7 +13,7 @@ const image = Buffer.from(
   'base64',
 )
 
-type Answer = { readonly status: number; readonly cacheStatus: string; readonly content: unknown }
+type Reply = { readonly status: number; readonly cacheStatus: string; readonly content: unknown }
 
 const hit = /^trellis; ?hit/
 
@@ -61,7 +61,7 @@ describeWith('php', 'what WordPress renders into a content, after a write throug
 
   const carryOut = async ({ method, path, body, keep }: Step): Promise<void> => {
     const upload = { 'Content-Type': 'image/png', 'Content-Disposition': 'attachment; filename="new.png"' }
-    const answer = await fetch(`${throughGateway}/${filled(path)}`, {
+    const response = await fetch(`${throughGateway}/${filled(path)}`, {
       method,
       headers: {
         Authorization: basic(wordpress.credentials.admin),
@@ -69,20 +69,20 @@ describeWith('php', 'what WordPress renders into a content, after a write throug
       },
       ...(body === undefined ? {} : { body: body === 'image' ? image : filledBody(body) }),
     })
-    const said = (await answer.json()) as { id?: number; link?: string; source_url?: string }
-    expect([200, 201], `${method} ${path}: ${JSON.stringify(said).slice(0, 300)}`).toContain(answer.status)
+    const said = (await response.json()) as { id?: number; link?: string; source_url?: string }
+    expect([200, 201], `${method} ${path}: ${JSON.stringify(said).slice(0, 300)}`).toContain(response.status)
     if (keep === undefined) return
     ids.set(keep, said.id ?? 0)
     ids.set(`${keep}Url`, said.source_url ?? encodeURIComponent(said.link ?? ''))
   }
 
-  const read = async (root: string, path: string, caller: Rendering['caller']): Promise<Answer> => {
+  const read = async (root: string, path: string, caller: Rendering['caller']): Promise<Reply> => {
     const headers = caller === 'admin' ? { Authorization: basic(wordpress.credentials.admin) } : {}
-    const answer = await fetch(`${root}/${path}`, { headers })
+    const response = await fetch(`${root}/${path}`, { headers })
     return {
-      status: answer.status,
-      cacheStatus: answer.headers.get('cache-status') ?? '',
-      content: await answer.json(),
+      status: response.status,
+      cacheStatus: response.headers.get('cache-status') ?? '',
+      content: await response.json(),
     }
   }
 

@@ -118,8 +118,11 @@ describeWith('redis', 'a Varnish in front of two gateways on one Redis', () => {
   )
 
   test('keeps what the upstream answers to http apart from what it answers to https', async () => {
-    const site = await startOrigin(({ fields }, wire) =>
-      wire.respond({ fields: { 'Content-Type': 'text/plain' }, content: fields['x-forwarded-proto'] ?? '' }),
+    const site = await startOrigin(({ headers }, wire) =>
+      wire.respond({
+        headers: { 'Content-Type': 'text/plain' },
+        content: headers['x-forwarded-proto'] ?? '',
+      }),
     )
     const port = await freePort()
     const varnish = await startVarnish(port)

@@ -148,10 +148,10 @@ const aWrite = (random: Random): Sent => {
   ])
   const [method = '', path = ''] = (isPost ? ofPost : ofOwn).split(' ')
   if (isPost || random.chance(0.7)) {
-    const fields = isPost
+    const headers = isPost
       ? '?_fields=id,status,comment_status,ping_status,title.raw,categories,date,format&context=edit'
       : ''
-    return { method, target: path + fields, body: JSON.stringify(body), type: 'application/json' }
+    return { method, target: path + headers, body: JSON.stringify(body), type: 'application/json' }
   }
   // As a form of a page sends it.
   const names = random.some(Object.keys(shown), 4)

@@ -73,13 +73,13 @@ describeWith('php', 'real clients in front of a real WordPress', () => {
       const plain = await getAnonymously(directly(wordpress), `wp/v2/${read}`)
       const expected: unknown = await plain.json()
       for (const time of ['first', 'second']) {
-        const answer = await getAnonymously(site, `${site.namespace}/${read}`)
-        expect(answer.status, time).toBe(plain.status)
-        expect(inWordPressNames(await answer.json(), site, wordpress.restRoot), time).toEqual(expected)
+        const response = await getAnonymously(site, `${site.namespace}/${read}`)
+        expect(response.status, time).toBe(plain.status)
+        expect(inWordPressNames(await response.json(), site, wordpress.restRoot), time).toEqual(expected)
         for (const name of ['x-wp-total', 'x-wp-totalpages', 'content-type']) {
-          expect(answer.headers.get(name), `${time}: ${name}`).toBe(plain.headers.get(name))
+          expect(response.headers.get(name), `${time}: ${name}`).toBe(plain.headers.get(name))
         }
-        if (time === 'second') expect(answer.headers.get('cache-status')).toMatch(/^trellis; ?hit/)
+        if (time === 'second') expect(response.headers.get('cache-status')).toMatch(/^trellis; ?hit/)
       }
     })
 

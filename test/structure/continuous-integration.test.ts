@@ -155,7 +155,7 @@ describe('a file that failed', () => {
     ['a.test.ts', 'expected 1 to be 0', 'expect(stale).toBe(0)'],
     ['redis-consistency.test.ts', late, ''],
     ['promise-fuzz.test.ts', late, ''],
-  ])('does not run again where it looks for outdated responses: %s, %s, %s', (name, message, source) => {
+  ])('does not run again where it looks for stale responses: %s, %s, %s', (name, message, source) => {
     expect(mayRunAgain(failedFile(name, message, source))).toEqual({ stdout: '', status: 1 })
   })
 

@@ -21,7 +21,7 @@ type Options = {
 
 export const checkedPath = '/index.php/site-json/site/v2'
 const posts = [1, 2, 3]
-const mostExtraMs = 40_000
+const maxExtraMs = 40_000
 
 /** `ttl` is so short that a gateway that does not know the changes serves nothing older than the bound. */
 export const checkedRules = (pollMs: number) => [{ match: 'GET /site/v2/**', ttl: `${pollMs}ms` }]
@@ -37,10 +37,10 @@ export const checkChanges = async ({ companion, gateways, pollMs, forMs }: Optio
   const acknowledged = new Map<number, number>()
   const logged: { id: number; version: number; at: number }[] = []
   const until = performance.now() + forMs
-  const leastHits = 21
+  const minHits = 21
   // A busy machine hears of changes late and stores little: it goes on until it has compared hits.
   const isOver = (): boolean =>
-    performance.now() >= until && (counts.hits >= leastHits || performance.now() >= until + mostExtraMs)
+    performance.now() >= until && (counts.hits >= minHits || performance.now() >= until + maxExtraMs)
   const boundMs = 2 * pollMs
 
   const expected = (id: number): number => {
@@ -59,9 +59,9 @@ export const checkChanges = async ({ companion, gateways, pollMs, forMs }: Optio
       counts.onlyLogged += 1
       return
     }
-    const answer = await companion.push(gateway.adminOrigin, row)
-    await answer.text()
-    if (answer.status !== 200) return
+    const response = await companion.push(gateway.adminOrigin, row)
+    await response.text()
+    if (response.status !== 200) return
     counts.pushed += 1
     acknowledged.set(id, Math.max(version, acknowledged.get(id) ?? 0))
   }
@@ -86,8 +86,8 @@ export const checkChanges = async ({ companion, gateways, pollMs, forMs }: Optio
     counts.reads += 1
     if (response.headers.get('cache-status')?.includes('hit') === true) counts.hits += 1
     for (const { id, version } of shown(body)) {
-      const least = floor.get(id) ?? 1
-      if (version < least) stale.push(`${path}: post ${id} in version ${version} instead of ${least}`)
+      const min = floor.get(id) ?? 1
+      if (version < min) stale.push(`${path}: post ${id} in version ${version} instead of ${min}`)
     }
   }
 
@@ -103,13 +103,13 @@ export const checkChanges = async ({ companion, gateways, pollMs, forMs }: Optio
     for (let turn = 0; !isOver(); turn += 1) {
       await pause(3 * pollMs)
       const hangs = turn % 2 === 0
-      companion.answerPoll = (_, wire) => (hangs ? undefined : wire.respond({ status: 500 }))
+      companion.respondToPoll = (_, wire) => (hangs ? undefined : wire.respond({ status: 500 }))
       await pause(4 * pollMs)
-      companion.answerPoll = undefined
+      companion.respondToPoll = undefined
     }
   }
 
   await Promise.all([writer(), writer(), disturb(), ...gateways.flatMap((one) => [reader(one), reader(one)])])
-  companion.answerPoll = undefined
+  companion.respondToPoll = undefined
   return { ...counts, stale }
 }

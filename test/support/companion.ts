@@ -20,15 +20,15 @@ export type Companion = {
   first: number
   last: number
   /** undefined: polls are answered from `rows`. */
-  answerPoll: Script | undefined
-  /** Answers to polls by the row that they ask for, of a cache that ignores all other parameters; undefined: there is none. */
+  respondToPoll: Script | undefined
+  /** Responses to polls by the row that they ask for, of a cache that ignores all other parameters; undefined: there is none. */
   cacheOnTheWay: Map<string, string> | undefined
   /** Every request is answered with 500. */
   down: boolean
   /** Fields of every response of the interface. */
-  fields: Record<string, string>
-  /** Rows in one answer. */
-  mostRows: number
+  headers: Record<string, string>
+  /** Rows in one response. */
+  maxRows: number
   readonly polls: URLSearchParams[]
   /** Changes a post and reports nothing; gives its new version. */
   change(id: number): number
@@ -39,13 +39,13 @@ export type Companion = {
   push(adminAddress: string, row: Row, more?: object): Promise<Response>
   sign(method: string, target: string, body: string, time?: number): string
   /** Answers every request that is no GET; undefined: a statement that nothing was written. */
-  answerWrite: Script | undefined
+  respondToWrite: Script | undefined
   /** The value of Trellis-Statement for a request with this Trellis-Nonce. */
   state(text: string, asked: string | undefined, secret?: string): string
   close(): Promise<void>
 }
 
-/** The nonce of a poll, which its answer repeats. */
+/** The nonce of a poll, which its response repeats. */
 export const nonceOf = (target: string): string =>
   new URL(target, 'http://companion.test').searchParams.get('nonce') ?? ''
 
@@ -70,7 +70,7 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
     return `key=${key}, time=${time}, hmac=${hmac}`
   }
 
-  const answerLog = (query: URLSearchParams): string => {
+  const respondWithLog = (query: URLSearchParams): string => {
     const [sequence, check] = query.get('known')?.split('.') ?? []
     // Without rows it is a log that compares none.
     const isOther = rows.size > 0 && sequence !== undefined && rows.get(Number(sequence))?.check !== check
@@ -82,11 +82,11 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
     const found = [...rows.values()]
       .filter(({ sequence, state }) => sequence > asked || state === 'open')
       .sort((a, b) => a.sequence - b.sequence)
-    const { incarnation, first, last, fingerprint, mostRows } = companion
-    const more = found.length > mostRows
+    const { incarnation, first, last, fingerprint, maxRows } = companion
+    const more = found.length > maxRows
     const nonce = query.get('nonce')
     return JSON.stringify({
-      ...{ incarnation, first, last, fingerprint, rows: found.slice(0, mostRows), more, nonce },
+      ...{ incarnation, first, last, fingerprint, rows: found.slice(0, maxRows), more, nonce },
     })
   }
 
@@ -95,23 +95,23 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
     ...[request, wire, count]: Parameters<Script>
   ): void | Promise<void> => {
     polls.push(query)
-    if (companion.answerPoll !== undefined) return companion.answerPoll(request, wire, count)
-    const signed = request.fields['trellis-signature'] ?? ''
+    if (companion.respondToPoll !== undefined) return companion.respondToPoll(request, wire, count)
+    const signed = request.headers['trellis-signature'] ?? ''
     const time = Number(/time=(\d+)/.exec(signed)?.[1])
     const isSigned = signed === sign('GET', request.target, '', time)
     if (!isSigned) return wire.respond({ status: 401, content: '' })
     const after = query.get('trellis-changes') ?? ''
-    const content = companion.cacheOnTheWay?.get(after) ?? answerLog(query)
+    const content = companion.cacheOnTheWay?.get(after) ?? respondWithLog(query)
     companion.cacheOnTheWay?.set(after, content)
-    return wire.respond({ fields: { ...json, 'Cache-Control': 'no-store' }, content })
+    return wire.respond({ headers: { ...json, 'Cache-Control': 'no-store' }, content })
   }
 
   const script: Script = (request, wire, count) => {
     if (companion.down) return wire.respond({ status: 500 })
     if (request.method !== 'GET') {
-      if (companion.answerWrite !== undefined) return companion.answerWrite(request, wire, count)
-      const statement = companion.state('nothing', request.fields['trellis-nonce'])
-      return wire.respond({ fields: { ...json, 'Trellis-Statement': statement }, content: '{}' })
+      if (companion.respondToWrite !== undefined) return companion.respondToWrite(request, wire, count)
+      const statement = companion.state('nothing', request.headers['trellis-nonce'])
+      return wire.respond({ headers: { ...json, 'Trellis-Statement': statement }, content: '{}' })
     }
     const url = new URL(request.target, 'http://companion.test')
     if (url.searchParams.has('trellis-changes')) {
@@ -124,7 +124,7 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
       title: { rendered: `v${companion.version(one)}` },
     })
     const content = id === undefined ? [1, 2, 3].map(shown) : shown(Number(id))
-    return wire.respond({ fields: { ...json, ...companion.fields }, content: JSON.stringify(content) })
+    return wire.respond({ headers: { ...json, ...companion.headers }, content: JSON.stringify(content) })
   }
 
   const origin = await startOrigin(script)
@@ -136,11 +136,11 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
     rows,
     first: 1,
     last: 0,
-    answerPoll: undefined,
+    respondToPoll: undefined,
     cacheOnTheWay: undefined,
     down: false,
-    fields: {},
-    mostRows: 500,
+    headers: {},
+    maxRows: 500,
     polls,
     change: (id) => {
       versions.set(id, companion.version(id) + 1)
@@ -176,7 +176,7 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
       })
     },
     sign,
-    answerWrite: undefined,
+    respondToWrite: undefined,
     state: (text, asked = '', secret = token) => {
       const [nonce] = asked.split('.')
       const hmac = createHmac('sha256', secret).update(`statement\n${nonce}\n${text}`).digest('hex')

@@ -17,7 +17,7 @@ export type GatewayProcess = {
 }
 
 /** Several processes of a machine that is busy with other tests. */
-const mostStartMs = 60_000
+const maxStartMs = 60_000
 
 /**
  * Starts the built gateway on free ports and waits for its /readyz. `settings` are added to the config file as they are; `flags`
@@ -65,11 +65,11 @@ export async function startGatewayProcess(
     await untilReady(
       program,
       async () => {
-        const answer = await fetch(`${adminOrigin}/readyz`)
-        if (!answer.ok) throw new Error(`/readyz: ${answer.status} ${await answer.text()}`)
-        await answer.arrayBuffer()
+        const response = await fetch(`${adminOrigin}/readyz`)
+        if (!response.ok) throw new Error(`/readyz: ${response.status} ${await response.text()}`)
+        await response.arrayBuffer()
       },
-      mostStartMs,
+      maxStartMs,
     )
   } catch (error) {
     await stop()

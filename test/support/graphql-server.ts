@@ -32,7 +32,7 @@ export type GraphqlServer = {
   }[]
   readonly posts: Map<string, { id: string; title: string; authorId: string }>
   /** Fields of the next responses. */
-  fields: Record<string, string>
+  headers: Record<string, string>
   forget(): void
   close(): Promise<void>
 }
@@ -95,14 +95,14 @@ export const startGraphqlServer = async (): Promise<GraphqlServer> => {
   })
   const yoga = createYoga({ schema, logging: false, maskedErrors: false, batching: true })
   const requests: GraphqlServer['requests'] = []
-  const state = { fields: {} as Record<string, string> }
+  const state = { headers: {} as Record<string, string> }
   const server = createServer((incoming, outgoing) => {
     const chunks: Buffer[] = []
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
     incoming.on('end', () => {
       const { method = '', url = '', headers } = incoming
       requests.push({ method, url, headers, body: Buffer.concat(chunks).toString() })
-      for (const [name, value] of Object.entries(state.fields)) outgoing.setHeader(name, value)
+      for (const [name, value] of Object.entries(state.headers)) outgoing.setHeader(name, value)
     })
     yoga(incoming, outgoing)
   })
@@ -111,15 +111,15 @@ export const startGraphqlServer = async (): Promise<GraphqlServer> => {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
     posts,
-    get fields() {
-      return state.fields
+    get headers() {
+      return state.headers
     },
-    set fields(fields) {
-      state.fields = fields
+    set headers(headers) {
+      state.headers = headers
     },
     forget: () => {
       requests.length = 0
-      state.fields = {}
+      state.headers = {}
     },
     close: () =>
       new Promise((resolve) => {

@@ -2,21 +2,21 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { readResponses } from './read-messages.ts'
 
-/** One answer on a line; `status` 0: the line ended before it was whole. */
-export type LineAnswer = { readonly status: number; readonly text: string; field(name: string): string }
+/** One response on a line; `status` 0: the line ended before it was whole. */
+export type LineResponse = { readonly status: number; readonly text: string; header(name: string): string }
 
 /** A connection that is kept, on which bytes are sent when the test wants it. */
 export type HeldLine = {
   /** Of this end. */
   readonly port: number
   send(bytes: string): void
-  /** The next answer that comes, or has come. */
-  next(): Promise<LineAnswer>
-  ask(bytes: string): Promise<LineAnswer>
+  /** The next response that comes, or has come. */
+  next(): Promise<LineResponse>
+  ask(bytes: string): Promise<LineResponse>
   close(): void
 }
 
-const patienceMs = 10_000
+const timeoutMs = 10_000
 
 /** Opens a line to an http:// address. */
 export const openLine = async (address: string): Promise<HeldLine> => {
@@ -30,9 +30,9 @@ export const openLine = async (address: string): Promise<HeldLine> => {
   })
   socket.on('error', () => undefined)
   socket.on('close', () => wake())
-  socket.setTimeout(patienceMs, () => socket.destroy())
+  socket.setTimeout(timeoutMs, () => socket.destroy())
   await once(socket, 'connect')
-  const take = (): LineAnswer | undefined => {
+  const take = (): LineResponse | undefined => {
     const { messages, rest } = readResponses(bytes)
     const [first] = messages
     if (first === undefined) return undefined
@@ -41,14 +41,14 @@ export const openLine = async (address: string): Promise<HeldLine> => {
     return {
       status: Number(first.startLine.split(' ', 2)[1]),
       text: first.content.toString(),
-      field: (name) => first.fields.find(([one]) => one.toLowerCase() === name)?.[1] ?? '',
+      header: (name) => first.headers.find(([one]) => one.toLowerCase() === name)?.[1] ?? '',
     }
   }
-  const next = async (): Promise<LineAnswer> => {
+  const next = async (): Promise<LineResponse> => {
     for (;;) {
-      const answer = take()
-      if (answer !== undefined) return answer
-      if (socket.destroyed) return { status: 0, text: '', field: () => '' }
+      const response = take()
+      if (response !== undefined) return response
+      if (socket.destroyed) return { status: 0, text: '', header: () => '' }
       await new Promise<void>((resolve) => {
         wake = resolve
       })

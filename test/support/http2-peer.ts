@@ -16,7 +16,7 @@ const frame = (type: number, flags: number, stream: number, content: Buffer = Bu
 }
 
 /** A field line of HPACK, not indexed and not coded; names and values are shorter than 127 octets. */
-const field = (name: string, value: string): Buffer =>
+const header = (name: string, value: string): Buffer =>
   Buffer.concat([
     Buffer.from([0, name.length]),
     Buffer.from(name, 'latin1'),
@@ -42,8 +42,8 @@ const cancelled = 8
 
 /** The head of a POST whose content follows. */
 export const postHead = (stream: number, path: string, type = 'image/png'): Buffer => {
-  const fields = [field(':authority', 'a'), field(':path', path), field('content-type', type)]
-  return frame(frames.headers, endHeaders, stream, Buffer.concat([postOverTls, ...fields]))
+  const headers = [header(':authority', 'a'), header(':path', path), header('content-type', type)]
+  return frame(frames.headers, endHeaders, stream, Buffer.concat([postOverTls, ...headers]))
 }
 
 /** Content in pieces of one octet. */
@@ -59,7 +59,7 @@ export const getHead = (stream: number, path: string): Buffer =>
     frames.headers,
     endStream | endHeaders,
     stream,
-    Buffer.concat([getOverTls, field(':authority', 'a'), field(':path', path)]),
+    Buffer.concat([getOverTls, header(':authority', 'a'), header(':path', path)]),
   )
 
 export const reset = (stream: number, code = cancelled): Buffer =>

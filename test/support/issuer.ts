@@ -32,7 +32,7 @@ export type Issuer = {
   readonly url: string
   /** The keys that it signs with, first, and that it lists. */
   keys: IssuerKey[]
-  /** Answers with the list of keys. */
+  /** Responses with the list of keys. */
   readonly lists: Script
   token(parts?: TokenParts, key?: IssuerKey): Promise<string>
   /** The three parts of a token as they are, without a good signature. */
@@ -52,7 +52,7 @@ export const startIssuer = async (keys: readonly IssuerKey[]): Promise<Issuer> =
   }
   const lists: Script = (_, wire) =>
     wire.respond({
-      fields: { 'Content-Type': 'application/json' },
+      headers: { 'Content-Type': 'application/json' },
       content: JSON.stringify({ keys: issuer.keys.map(({ jwk }) => jwk) }),
     })
   const server = await startOrigin(lists)

@@ -7,7 +7,7 @@ type ReceivedRequest = {
   readonly method: string
   readonly target: string
   /** Lower-case names; repeated lines joined with `, `. */
-  readonly fields: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>>
   /** Request line and field lines, byte for byte (latin1), without the empty line. */
   readonly head: string
   readonly content: Buffer
@@ -15,15 +15,15 @@ type ReceivedRequest = {
   readonly connection: number
 }
 
-/** The wire under one request, for answers that no well-behaved server gives. */
+/** The wire under one request, for responses that no well-behaved server gives. */
 type Wire = {
   readonly socket: Socket
   /** Bytes as given: a string is latin1. */
   write(bytes: string | Buffer): void
   /** A complete answer with Content-Length. */
-  respond(answer: {
+  respond(response: {
     status?: number
-    fields?: Readonly<Record<string, string>>
+    headers?: Readonly<Record<string, string>>
     content?: string | Buffer
   }): void
   /** FIN. */
@@ -44,7 +44,7 @@ export type Origin = {
   readonly open: number
   readonly accepted: number
   /** Most requests in flight at one moment. */
-  readonly mostInFlight: number
+  readonly maxInFlight: number
   script: Script
   /** Resolves when `condition` holds, checked every few milliseconds; rejects after fifteen seconds. */
   until(condition: () => boolean): Promise<void>
@@ -54,17 +54,17 @@ export type Origin = {
 /** Resolves after a while. */
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-const parseHead = (head: string): Pick<ReceivedRequest, 'method' | 'target' | 'fields'> => {
+const parseHead = (head: string): Pick<ReceivedRequest, 'method' | 'target' | 'headers'> => {
   const [requestLine = '', ...lines] = head.split('\r\n')
   const [method = '', target = ''] = requestLine.split(' ')
-  const fields: Record<string, string> = Object.create(null)
+  const headers: Record<string, string> = Object.create(null)
   for (const line of lines) {
     const colon = line.indexOf(':')
     const name = line.slice(0, colon).toLowerCase()
     const value = line.slice(colon + 1).trim()
-    fields[name] = fields[name] === undefined ? value : `${fields[name]}, ${value}`
+    headers[name] = headers[name] === undefined ? value : `${headers[name]}, ${value}`
   }
-  return { method, target, fields }
+  return { method, target, headers }
 }
 
 type Content = { readonly content: Buffer; readonly length: number }
@@ -84,9 +84,9 @@ const chunkedContent = (bytes: Buffer): Content | undefined => {
   }
 }
 
-const contentOf = (fields: Readonly<Record<string, string>>, bytes: Buffer): Content | undefined => {
-  if (fields['transfer-encoding'] === 'chunked') return chunkedContent(bytes)
-  const length = Number(fields['content-length'] ?? 0)
+const contentOf = (headers: Readonly<Record<string, string>>, bytes: Buffer): Content | undefined => {
+  if (headers['transfer-encoding'] === 'chunked') return chunkedContent(bytes)
+  const length = Number(headers['content-length'] ?? 0)
   return bytes.length < length ? undefined : { content: bytes.subarray(0, length), length }
 }
 
@@ -95,9 +95,9 @@ const wireOf = (socket: Socket): Wire => ({
   write: (bytes) => {
     if (!socket.destroyed) socket.write(bytes, 'latin1')
   },
-  respond: ({ status = 200, fields = {}, content = '' }) => {
+  respond: ({ status = 200, headers = {}, content = '' }) => {
     if (socket.destroyed) return
-    const lines = Object.entries({ ...fields, 'Content-Length': String(Buffer.byteLength(content)) })
+    const lines = Object.entries({ ...headers, 'Content-Length': String(Buffer.byteLength(content)) })
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
     // One write, so that head and content arrive together.
     socket.write(
@@ -126,7 +126,7 @@ class ScriptedOrigin implements Origin {
   script: Script
   port = 0
   accepted = 0
-  mostInFlight = 0
+  maxInFlight = 0
   readonly #sockets = new Set<Socket>()
   readonly #server: Server
   readonly #options: OriginOptions
@@ -176,9 +176,9 @@ class ScriptedOrigin implements Origin {
       const parsed = parseHead(head)
       const after = bytes.subarray(headEnd + 4)
       const content =
-        this.#options.answersEarly === true
+        this.#options.respondsEarly === true
           ? { content: after, length: after.length }
-          : contentOf(parsed.fields, after)
+          : contentOf(parsed.headers, after)
       if (content === undefined) return
       bytes = bytes.subarray(headEnd + 4 + content.length)
       void this.#run({ ...parsed, head, content: content.content, connection }, socket)
@@ -188,7 +188,7 @@ class ScriptedOrigin implements Origin {
   async #run(request: ReceivedRequest, socket: Socket): Promise<void> {
     this.received.push(request)
     this.#inFlight += 1
-    this.mostInFlight = Math.max(this.mostInFlight, this.#inFlight)
+    this.maxInFlight = Math.max(this.maxInFlight, this.#inFlight)
     try {
       await this.script(request, wireOf(socket), this.received.length)
     } finally {
@@ -204,13 +204,13 @@ export type OriginOptions = {
   readonly host?: string
   readonly tls?: TlsOptions
   /** Runs the script when the head is there, without waiting for the content. */
-  readonly answersEarly?: boolean
+  readonly respondsEarly?: boolean
 }
 
 /** Starts a scripted origin; the default script answers 200 with a short JSON body. */
 export const startOrigin = async (
   script: Script = (_, wire) =>
-    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '{"ok":true}' }),
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '{"ok":true}' }),
   options: OriginOptions = {},
 ): Promise<Origin> => {
   const origin = new ScriptedOrigin(script, options)

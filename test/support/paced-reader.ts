@@ -17,11 +17,11 @@ export type PacedReader = {
 }
 
 /** Begins to read at once. */
-export const startReader = (url: string, fields: Record<string, string> = {}): PacedReader => {
+export const startReader = (url: string, headers: Record<string, string> = {}): PacedReader => {
   const chunks: Buffer[] = []
   let count = 0
   let message: IncomingMessage | undefined
-  const request = get(url, { agent: false, headers: fields })
+  const request = get(url, { agent: false, headers: headers })
   const head = new Promise<IncomingMessage>((resolve, reject) => {
     request.once('response', resolve)
     request.once('error', reject)

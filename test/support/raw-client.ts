@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 
-/** As long as the first byte of an answer may take on a busy machine. */
-const mostFirstMs = 10_000
+/** As long as the first byte of a response may take on a busy machine. */
+const maxFirstMs = 10_000
 
 /**
  * Sends bytes as they are and gives back everything that came until the server closed or fell silent. What ends with a close
@@ -21,7 +21,7 @@ export const exchangeBytes = async (
   await once(socket, 'connect')
   socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes)
   await new Promise<void>((resolve) => {
-    let timer = setTimeout(resolve, mostFirstMs)
+    let timer = setTimeout(resolve, maxFirstMs)
     socket.on('data', () => {
       clearTimeout(timer)
       timer = setTimeout(resolve, silenceMs)

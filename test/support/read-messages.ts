@@ -2,7 +2,7 @@
 export type WireMessage = {
   readonly startLine: string
   /** In order and spelling as received. */
-  readonly fields: readonly (readonly [name: string, value: string])[]
+  readonly headers: readonly (readonly [name: string, value: string])[]
   readonly content: Buffer
 }
 
@@ -19,10 +19,10 @@ class Fault extends Error {}
 
 const requestLine = /^[A-Z][A-Z-]{0,19} (?:\/[!-~]*|\*) HTTP\/1\.1$/
 const statusLine = /^HTTP\/1\.1 [1-9]\d\d(?: [\t -~]*)?$/
-const fieldLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*([\t -~\x80-\xff]*)$/
+const headerLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[\t ]*([\t -~\x80-\xff]*)$/
 
-const valuesOf = (fields: WireMessage['fields'], name: string): string[] =>
-  fields.filter(([one]) => one.toLowerCase() === name).map(([, value]) => value)
+const valuesOf = (headers: WireMessage['headers'], name: string): string[] =>
+  headers.filter(([one]) => one.toLowerCase() === name).map(([, value]) => value)
 
 type Read = { readonly content: Buffer; readonly end: number } | undefined
 
@@ -44,9 +44,9 @@ const readChunks = (bytes: Buffer, from: number): Read => {
   }
 }
 
-const readContent = (bytes: Buffer, from: number, fields: WireMessage['fields']): Read => {
-  const lengths = valuesOf(fields, 'content-length')
-  const codings = valuesOf(fields, 'transfer-encoding')
+const readContent = (bytes: Buffer, from: number, headers: WireMessage['headers']): Read => {
+  const lengths = valuesOf(headers, 'content-length')
+  const codings = valuesOf(headers, 'transfer-encoding')
   if (lengths.length + codings.length > 1) throw new Fault('framed twice')
   if (codings.length === 1) {
     if (codings[0] !== 'chunked') throw new Fault(`transfer coding ${codings[0]}`)
@@ -58,9 +58,9 @@ const readContent = (bytes: Buffer, from: number, fields: WireMessage['fields'])
   return bytes.length < end ? undefined : { content: bytes.subarray(from, end), end }
 }
 
-const readFields = (lines: readonly string[]): WireMessage['fields'] =>
+const readHeaders = (lines: readonly string[]): WireMessage['headers'] =>
   lines.map((line) => {
-    const found = fieldLine.exec(line)
+    const found = headerLine.exec(line)
     if (found === null) throw new Fault(`field line ${JSON.stringify(line.slice(0, 80))}`)
     return [found[1] ?? '', (found[2] ?? '').replace(/[\t ]+$/, '')] as const
   })
@@ -72,12 +72,12 @@ const readOne = (bytes: Buffer, from: number, start: RegExp): (WireMessage & { e
   if (headEnd === -1) return undefined
   const [startLine = '', ...lines] = bytes.toString('latin1', from, headEnd).split('\r\n')
   if (!start.test(startLine)) throw new Fault(`start line ${JSON.stringify(startLine.slice(0, 80))}`)
-  const fields = readFields(lines)
-  if (start === requestLine && valuesOf(fields, 'host').length !== 1) throw new Fault('not one Host')
+  const headers = readHeaders(lines)
+  if (start === requestLine && valuesOf(headers, 'host').length !== 1) throw new Fault('not one Host')
   const read = hasNoContent(startLine)
     ? { content: Buffer.alloc(0), end: headEnd + 4 }
-    : readContent(bytes, headEnd + 4, fields)
-  return read === undefined ? undefined : { startLine, fields, ...read }
+    : readContent(bytes, headEnd + 4, headers)
+  return read === undefined ? undefined : { startLine, headers, ...read }
 }
 
 const readAll = (bytes: Buffer, start: RegExp): Reading => {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { readRequests, type WireMessage } from './read-messages.ts'
 
-/** An upstream that keeps every byte it gets, reads it strictly, and says in each answer which request it answers. */
+/** An upstream that keeps every byte it gets, reads it strictly, and says in each response which request it answers. */
 export type Recorder = {
   readonly origin: string
   /** Complete requests, in the order they came. */
@@ -15,7 +15,7 @@ export type Recorder = {
 }
 
 /** Answers a request with a complete message, or not at all. */
-export type Answer = (request: WireMessage) => string
+export type Reply = (request: WireMessage) => string
 
 /** `GET /x` or `POST /x "content"`: what a request says, in short. */
 export const inShort = ({ startLine, content }: WireMessage): string => {
@@ -26,7 +26,7 @@ export const inShort = ({ startLine, content }: WireMessage): string => {
 }
 
 /** The default answer: its content is the request in short; what lies under /kept may be stored. */
-const echo: Answer = (request) => {
+const echo: Reply = (request) => {
   const content = JSON.stringify({ saw: inShort(request) })
   const kept = request.startLine.includes(' /kept') ? 'max-age=60' : 'no-store'
   const bodiless = request.startLine.startsWith('HEAD ')
@@ -41,7 +41,7 @@ const echo: Answer = (request) => {
 }
 
 /** Starts a recorder on a free port of 127.0.0.1. */
-export const startRecorder = async (answer: Answer = echo): Promise<Recorder> => {
+export const startRecorder = async (response: Reply = echo): Promise<Recorder> => {
   const requests: WireMessage[] = []
   const faults: string[] = []
   const waiting = new Map<Socket, Buffer>()
@@ -54,7 +54,7 @@ export const startRecorder = async (answer: Answer = echo): Promise<Recorder> =>
       waiting.set(socket, reading.rest)
       for (const request of reading.messages) {
         requests.push(request)
-        socket.write(Buffer.from(answer(request), 'latin1'))
+        socket.write(Buffer.from(response(request), 'latin1'))
       }
       if (reading.fault === undefined) return
       faults.push(`${reading.fault}: ${JSON.stringify(reading.rest.toString('latin1').slice(0, 400))}`)

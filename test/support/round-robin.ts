@@ -31,10 +31,10 @@ export const startRoundRobin = async (
   const sockets = new Set<Socket>()
   let isOpen = true
   const check = async (): Promise<void> => {
-    const answers = await Promise.all(instances.map(isReady))
-    ready = instances.filter((_, index) => answers[index])
+    const responses = await Promise.all(instances.map(isReady))
+    ready = instances.filter((_, index) => responses[index])
   }
-  // One after the other: of two at once the older answer may come last.
+  // One after the other: of two at once the older response may come last.
   const goOn = async (): Promise<void> => {
     while (isOpen) {
       await pause(checkMs)

@@ -1,7 +1,7 @@
 import { startTestGateway, type TestGateway } from './gateway.ts'
 import { type Origin, type Script, startOrigin } from './origin.ts'
 
-type Fields = Readonly<Record<string, string>>
+type HeaderValues = Readonly<Record<string, string>>
 
 /** A gateway in front of a scripted origin, with a read that is stored: a write drops it, or it is left. */
 export type StoredRead = {
@@ -9,7 +9,7 @@ export type StoredRead = {
   readonly gateway: TestGateway
   /** The Cache-Status of a response. */
   statusOf(path: string, init?: RequestInit): Promise<string>
-  post(path: string, body: string | Uint8Array<ArrayBuffer>, fields: Fields): Promise<string>
+  post(path: string, body: string | Uint8Array<ArrayBuffer>, headers: HeaderValues): Promise<string>
   isStored(): Promise<boolean>
   /** Stores the read, unless it is stored. */
   store(): Promise<void>
@@ -33,7 +33,7 @@ export const startStoredRead = async (
     origin,
     gateway,
     statusOf,
-    post: (path, body, fields) => statusOf(path, { method: 'POST', headers: fields, body }),
+    post: (path, body, headers) => statusOf(path, { method: 'POST', headers: headers, body }),
     isStored,
     store: async () => {
       await isStored()

@@ -18,7 +18,7 @@ export type TalkOptions = {
   readonly silenceMs: number
 }
 
-const mostMs = 10_000
+const maxMs = 10_000
 /** For what may stand behind enough. */
 const strayMs = 20
 
@@ -63,18 +63,18 @@ export const talk = (address: string, bytes: Buffer, { enough, silenceMs }: Talk
         else overIfSilent(ms, turns - 1)
       })
     }
-    const patienceMs = (): number => {
+    const timeoutMs = (): number => {
       if (enough === '') return silenceMs
-      return read().summary === enough ? strayMs : mostMs
+      return read().summary === enough ? strayMs : maxMs
     }
-    wait(mostMs)
+    wait(maxMs)
     socket.on('connect', () => {
       socket.write(bytes)
-      wait(patienceMs())
+      wait(timeoutMs())
     })
     socket.on('data', (chunk) => {
       chunks.push(chunk)
-      wait(patienceMs())
+      wait(timeoutMs())
     })
     socket.on('error', () => {})
     // A server that closes with unread bytes resets; both end here.

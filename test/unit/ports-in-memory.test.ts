@@ -9,7 +9,7 @@ import { testRateLimiter } from '../support/port-suites/rate-limiter.ts'
 
 describe('idempotency keys in memory', () => {
   const clock = { now: () => 0, monotonic: () => 0 }
-  // An answer may take an eighth of the memory.
+  // A response may take an eighth of the memory.
   testIdempotencyStore((bytes) => createMemoryIdempotencyStore({ clock, maxBytes: bytes * 8, ttlMs: 60_000 }))
 })
 
@@ -21,15 +21,15 @@ describe('the ledger that a parent process holds for its workers', () => {
   beforeEach(() => {
     ledger = createMemoryLedger({
       epoch: 'one',
-      rememberedNotes: 100,
+      maxLedgerEntries: 100,
       clock: systemClock,
       push: (member, push) => listeners.get(member)?.(push),
     })
   })
   testLedger((member) => ({
     sync: async (position) => ledger.sync(member, position),
-    begin: async (write, notes) => ledger.begin(member, write, notes),
-    append: async (notes, settled) => ledger.append(member, notes, settled),
+    begin: async (write, invalidations) => ledger.begin(member, write, invalidations),
+    append: async (invalidations, settled) => ledger.append(member, invalidations, settled),
     acknowledge: (applied, entries, writer) => ledger.acknowledge(member, applied, entries, writer),
     forget: async (other) => {
       ledger.forget(other)

@@ -24,7 +24,7 @@ export type Unit = {
 /** How a batch is split: the number of upstream batches, and the most items of one. */
 type Cut = {
   readonly parts: SplitParts
-  readonly mostItems: number
+  readonly maxItems: number
   /** May the item be part of an upstream batch? Otherwise its whole group is sent item by item. */
   isChunkable(index: number): boolean
 }
@@ -41,26 +41,26 @@ const singleUnits = (indices: readonly number[], waits: readonly Waits[]): Unit[
 }
 
 /** A group that is too long for one upstream batch: pieces in order, each after the one before it. */
-const chainUnits = (group: Group, mostItems: number, offset: number): Unit[] => {
+const chainUnits = (group: Group, maxItems: number, offset: number): Unit[] => {
   const pieces: Unit[] = []
-  for (let from = 0; from < group.length; from += mostItems) {
+  for (let from = 0; from < group.length; from += maxItems) {
     const waits = pieces.length === 0 ? [] : [offset + pieces.length - 1]
-    pieces.push({ members: group.slice(from, from + mostItems), waits })
+    pieces.push({ members: group.slice(from, from + maxItems), waits })
   }
   return pieces
 }
 
 /** Largest groups first, each into the chunk that has least so far: close to even, and the same for the same input. */
-const packed = (groups: readonly Group[], count: number, mostItems: number): number[][] => {
+const packed = (groups: readonly Group[], count: number, maxItems: number): number[][] => {
   const chunks: number[][] = Array.from({ length: count }, () => [])
   for (const group of [...groups].sort((a, b) => b.length - a.length)) {
-    let least: number[] | undefined
+    let min: number[] | undefined
     for (const chunk of chunks) {
-      const fits = chunk.length + group.length <= mostItems
-      if (fits && (least === undefined || chunk.length < least.length)) least = chunk
+      const fits = chunk.length + group.length <= maxItems
+      if (fits && (min === undefined || chunk.length < min.length)) min = chunk
     }
-    if (least === undefined) chunks.push([...group])
-    else least.push(...group)
+    if (min === undefined) chunks.push([...group])
+    else min.push(...group)
   }
   return chunks.filter(({ length }) => length > 0).map((chunk) => chunk.sort((a, b) => a - b))
 }
@@ -72,7 +72,7 @@ const packed = (groups: readonly Group[], count: number, mostItems: number): num
 export const planUnits = (
   waits: readonly Waits[],
   groups: readonly Group[],
-  { parts, mostItems, isChunkable }: Cut,
+  { parts, maxItems, isChunkable }: Cut,
 ): readonly Unit[] => {
   const singly = parts === Number.POSITIVE_INFINITY
   const inChunks = singly ? [] : groups.filter((group) => group.every((index) => isChunkable(index)))
@@ -80,12 +80,12 @@ export const planUnits = (
   const single = groups.flat().filter((index) => !chunked.has(index))
   single.sort((a, b) => a - b)
   const units = singleUnits(single, waits)
-  for (const long of inChunks.filter(({ length }) => length > mostItems)) {
-    units.push(...chainUnits(long, mostItems, units.length))
+  for (const long of inChunks.filter(({ length }) => length > maxItems)) {
+    units.push(...chainUnits(long, maxItems, units.length))
   }
-  const short = inChunks.filter(({ length }) => length <= mostItems)
-  const count = Math.max(Math.min(parts, short.length), Math.ceil(short.flat().length / mostItems))
-  for (const members of packed(short, count, mostItems)) units.push({ members, waits: [] })
+  const short = inChunks.filter(({ length }) => length <= maxItems)
+  const count = Math.max(Math.min(parts, short.length), Math.ceil(short.flat().length / maxItems))
+  for (const members of packed(short, count, maxItems)) units.push({ members, waits: [] })
   return units
 }
 
@@ -254,7 +254,7 @@ const singly: SplitParts = Number.POSITIVE_INFINITY
 
 /** An upstream with the route loses it only by a change of its plugins, which is rare. */
 const noRouteMs = 5 * 60_000
-/** Long enough that an item that breaks an upstream batch does not cost the answers beside it again and again. */
+/** Long enough that an item that breaks an upstream batch does not cost the responses beside it again and again. */
 const brokenMs = 30_000
 const newestShare = 0.3
 
@@ -262,9 +262,9 @@ type SplitOptions = {
   readonly mode: 'item' | 'chunk' | 'whole' | 'auto'
   readonly concurrency: number
   /** Of one upstream batch. */
-  readonly mostItems: number
+  readonly maxItems: number
   /** How long one upstream batch may take; 0 = no bound. */
-  readonly mostChunkMs: number
+  readonly maxChunkMs: number
   readonly clock: Clock
 }
 
@@ -275,7 +275,7 @@ export type BatchSplit = {
   readonly parts: SplitParts
   readonly reason: SplitReason
   /** Of one upstream batch. */
-  readonly mostItems: number
+  readonly maxItems: number
 }
 
 /**
@@ -289,7 +289,7 @@ export class Splitter {
   #itemMs: number | undefined
   /** Until then the upstream is taken to have no batch route. */
   #noRouteUntilMs = Number.NEGATIVE_INFINITY
-  /** Until then its batches are taken to break: one broken item costs the answers of all beside it. */
+  /** Until then its batches are taken to break: one broken item costs the responses of all beside it. */
   #brokenUntilMs = Number.NEGATIVE_INFINITY
 
   constructor(options: SplitOptions) {
@@ -299,7 +299,7 @@ export class Splitter {
   /** The split of a batch that begins; `ended` must follow. */
   begin(input: SplitInput): BatchSplit {
     this.#active += 1
-    return { ...this.#decide(input), mostItems: this.#fittingItems() }
+    return { ...this.#decide(input), maxItems: this.#fittingItems() }
   }
 
   ended(): void {
@@ -332,9 +332,9 @@ export class Splitter {
 
   /** Items that fit into one upstream batch: the upstream's timeout runs while all of them are worked on. */
   #fittingItems(): number {
-    const { mostItems, mostChunkMs } = this.#options
-    if (this.#itemMs === undefined || mostChunkMs === 0) return mostItems
-    return Math.max(1, Math.min(mostItems, Math.floor(mostChunkMs / this.#itemMs)))
+    const { maxItems, maxChunkMs } = this.#options
+    if (this.#itemMs === undefined || maxChunkMs === 0) return maxItems
+    return Math.max(1, Math.min(maxItems, Math.floor(maxChunkMs / this.#itemMs)))
   }
 }
 
@@ -382,8 +382,8 @@ export const planBatch = ({ reading }: PlanOptions, { envelope, text, admit }: B
         order: { ...conflict, parameters },
       }
     }
-    const { status, body, fields = [] } = admission
-    return { kind: 'refused', error: { status, body, fields }, method: item.method }
+    const { status, body, headers = [] } = admission
+    return { kind: 'refused', error: { status, body, headers }, method: item.method }
   }
   const bodies = text === undefined ? [] : rawBodies(text)
   const items = envelope.requests.map((entry, index) =>

@@ -1,18 +1,18 @@
 import { setTimeout } from 'node:timers/promises'
 import { GatewayError } from '../../errors.ts'
 import { isJsonObject, type JsonText, parsedJson, valueEnd, visitValues } from '../../http/json-text.ts'
-import { type FieldLines, fieldValue, type GatewayResponse, type ResponseHead } from '../../http/message.ts'
+import { type GatewayResponse, type HeaderLines, headerValue, type ResponseHead } from '../../http/message.ts'
 import type { ChunkResult } from '../events.ts'
-import type { Dispatch, ItemAnswer } from '../item.ts'
+import type { Dispatch, ItemResponse } from '../item.ts'
 
 /** A longer wait is the client's to decide about: it gets the 429 with its Retry-After. */
 const longestMs = 10_000
 
-/** Milliseconds to wait after a 429 of the upstream; undefined for other answers, or when that is too long. */
-const waitMs = ({ status, fields }: ResponseHead, leftMs: number): number | undefined => {
+/** Milliseconds to wait after a 429 of the upstream; undefined for other responses, or when that is too long. */
+const waitMs = ({ status, headers }: ResponseHead, leftMs: number): number | undefined => {
   // RFC 6585 §4: a request that gets 429 was not carried out, whatever its method.
   if (status !== 429) return undefined
-  const value = fieldValue(fields, 'Retry-After') ?? ''
+  const value = headerValue(headers, 'Retry-After') ?? ''
   const ms = /^\d{1,3}$/.test(value) ? Number(value) * 1000 : Number.POSITIVE_INFINITY
   return ms <= longestMs && ms < leftMs ? ms : undefined
 }
@@ -35,15 +35,15 @@ const waitedFor = async (
 export const honouringRetryAfter =
   (dispatch: Dispatch, leftMs: () => number): Dispatch =>
   async (item, signal, stop) => {
-    const answer = await dispatch(item, signal, stop)
-    const waited = await waitedFor(answer, leftMs(), stop)
-    return waited === 'again' ? dispatch(item, signal, stop) : answer
+    const response = await dispatch(item, signal, stop)
+    const waited = await waitedFor(response, leftMs(), stop)
+    return waited === 'again' ? dispatch(item, signal, stop) : response
   }
 
-/** What the upstream's answer to a whole chunk means for its items. */
-type ChunkAnswer =
+/** What the upstream's response to a whole chunk means for its items. */
+type ChunkResponse =
   /** In the order of the items; contents are the upstream's bytes. */
-  | { readonly kind: 'answered'; readonly answers: readonly ItemAnswer[] }
+  | { readonly kind: 'answered'; readonly responses: readonly ItemResponse[] }
   /** The upstream refused the chunk as a whole: no item of it has run. */
   | { readonly kind: 'not-run' }
   /** Too many requests: no item of it has run, and nothing else should be tried now. */
@@ -54,9 +54,9 @@ type ChunkAnswer =
 const namePattern = /^[!#$%&'*+.^`|~0-9A-Za-z-]{1,64}$/
 const valuePattern = /^[\t\x20-\x7e\x80-\xff]{0,8192}$/
 
-/** `headers` of an item as fields; `[]` is an empty map. */
-const fieldLines = (headers: unknown): FieldLines => {
-  // It stands in a JSON document, so it is JSON; names and URLs in it are translated as in its own answer.
+/** `headers` of an item as headers; `[]` is an empty map. */
+const headerLines = (headers: unknown): HeaderLines => {
+  // It stands in a JSON document, so it is JSON; names and URLs in it are translated as in its own response.
   const lines = ['Content-Type', 'application/json; charset=UTF-8']
   if (!isJsonObject(headers)) return lines
   for (const [name, value] of Object.entries(headers)) {
@@ -69,7 +69,7 @@ const fieldLines = (headers: unknown): FieldLines => {
 }
 
 /** The item that begins at `at`, and where it ends; of a repeated name the last one counts. */
-const readItem = (text: JsonText, at: number): { readonly answer?: ItemAnswer; readonly end: number } => {
+const readItem = (text: JsonText, at: number): { readonly response?: ItemResponse; readonly end: number } => {
   if (text[at] !== '{') return { end: valueEnd(text, at) }
   let content: Buffer | undefined
   let status = Number.NaN
@@ -84,24 +84,24 @@ const readItem = (text: JsonText, at: number): { readonly answer?: ItemAnswer; r
   })
   const isStatus = Number.isInteger(status) && status >= 200 && status <= 599
   if (content === undefined || !isStatus) return { end }
-  return { end, answer: { status, fields: fieldLines(parsedJson(headers)), content, isJson: true } }
+  return { end, response: { status, headers: headerLines(parsedJson(headers)), content, isJson: true } }
 }
 
-const itemAnswers = (text: JsonText, size: number): ChunkAnswer => {
-  let answers: (ItemAnswer | undefined)[] = []
+const itemResponses = (text: JsonText, size: number): ChunkResponse => {
+  let responses: (ItemResponse | undefined)[] = []
   visitValues(text, 0, (from, name) => {
     if (name !== 'responses') return valueEnd(text, from)
-    answers = []
+    responses = []
     if (text[from] !== '[') return valueEnd(text, from)
     return visitValues(text, from, (at) => {
-      const { answer, end } = readItem(text, at)
-      answers.push(answer)
+      const { response, end } = readItem(text, at)
+      responses.push(response)
       return end
     })
   })
-  const presentAnswers = answers.filter((answer) => answer !== undefined)
-  return presentAnswers.length === size && answers.length === size
-    ? { kind: 'answered', answers: presentAnswers }
+  const presentResponses = responses.filter((response) => response !== undefined)
+  return presentResponses.length === size && responses.length === size
+    ? { kind: 'answered', responses: presentResponses }
     : { kind: 'broken' }
 }
 
@@ -120,14 +120,14 @@ const refusesWhole = (status: number, body: unknown): boolean => {
   return status === 401 || status === 403
 }
 
-/** Reads the answer to a chunk of `size` items. Pure; after anything unexpected the outcome is unknown. */
-const readChunkAnswer = (status: number, content: Buffer, size: number): ChunkAnswer => {
+/** Reads the response to a chunk of `size` items. Pure; after anything unexpected the outcome is unknown. */
+const readChunkResponse = (status: number, content: Buffer, size: number): ChunkResponse => {
   if (status === 429) return { kind: 'limited' }
   const text = content.toString().trim()
   const body = parsedJson(text)
   if (refusesWhole(status, body)) return { kind: 'not-run' }
   const isWhole = text.startsWith('{') && isJsonObject(body) && body['failed'] === undefined
-  return status === 207 && isWhole ? itemAnswers(text, size) : { kind: 'broken' }
+  return status === 207 && isWhole ? itemResponses(text, size) : { kind: 'broken' }
 }
 
 /** One item of an upstream batch, in the upstream's names. */
@@ -135,16 +135,16 @@ type ChunkItem = {
   readonly method: string
   /** Path and query relative to the REST root. */
   readonly path: string
-  readonly fields: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>>
   /** JSON, copied as it is. */
   readonly content: Buffer | undefined
 }
 
-const itemContent = ({ method, path, fields, content }: ChunkItem): Buffer => {
+const itemContent = ({ method, path, headers, content }: ChunkItem): Buffer => {
   const head = JSON.stringify({
     method,
     path,
-    ...(Object.keys(fields).length > 0 ? { headers: fields } : {}),
+    ...(Object.keys(headers).length > 0 ? { headers: headers } : {}),
   })
   if (content === undefined) return Buffer.from(head)
   return Buffer.concat([Buffer.from(`${head.slice(0, -1)},"body":`), content, Buffer.from('}')])
@@ -193,20 +193,20 @@ export type ChunkWatch = {
 
 /**
  * Items that are sent to the upstream in one batch. Each passes the pipeline and joins, or leaves when it was answered
- * before; when all have joined or left, the batch is sent, and each item continues with its own answer.
+ * before; when all have joined or left, the batch is sent, and each item continues with its own response.
  */
 type ItemChunk = {
-  join(place: number, request: ChunkRequest): Promise<SeatAnswer>
+  join(place: number, request: ChunkRequest): Promise<SeatResponse>
   leave(place: number): void
 }
 
 type Seat = {
   readonly request: ChunkRequest
-  resolve(response: SeatAnswer): void
+  resolve(response: SeatResponse): void
   reject(error: unknown): void
 }
 
-type SeatAnswer = GatewayResponse & Pick<ItemAnswer, 'isJson'>
+type SeatResponse = GatewayResponse & Pick<ItemResponse, 'isJson'>
 
 /** In order, one after the other: which of them wait for each other is not known here. */
 const oneByOne = async (seats: readonly Seat[], stop: AbortSignal): Promise<void> => {
@@ -220,23 +220,23 @@ const oneByOne = async (seats: readonly Seat[], stop: AbortSignal): Promise<void
 export const createChunk = (options: ChunkOptions): ItemChunk => {
   const seats = new Map<number, Seat | 'left'>()
 
-  const giveBack = async (present: readonly Seat[], answers: readonly ItemAnswer[]): Promise<void> => {
+  const giveBack = async (present: readonly Seat[], responses: readonly ItemResponse[]): Promise<void> => {
     for (const [at, { resolve }] of present.entries()) {
       // Before the first ones, too: reading them has taken its time.
       if (at % itemsPerTurn === 0) await options.turn()
-      resolve(answers[at] as ItemAnswer)
+      resolve(responses[at] as ItemResponse)
     }
   }
 
   const deliver = async (
     present: readonly Seat[],
     response: GatewayResponse,
-    answer: ChunkAnswer,
+    reply: ChunkResponse,
   ): Promise<void> => {
-    options.watch.ended(answer.kind)
-    switch (answer.kind) {
+    options.watch.ended(reply.kind)
+    switch (reply.kind) {
       case 'answered':
-        return giveBack(present, answer.answers)
+        return giveBack(present, reply.responses)
       case 'not-run':
         return oneByOne(present, options.stop)
       case 'limited':
@@ -277,7 +277,7 @@ export const createChunk = (options: ChunkOptions): ItemChunk => {
     const { response, content } = reply
     // Responses to several chunks may arrive in one turn of the event loop.
     await options.turn()
-    await deliver(present, response, readChunkAnswer(response.status, content, present.length))
+    await deliver(present, response, readChunkResponse(response.status, content, present.length))
   }
 
   const take = (place: number, seat: Seat | 'left'): void => {

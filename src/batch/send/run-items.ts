@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 import { addCount } from '../../http/bounds.ts'
 import type { BatchEvent, ChunkResult } from '../events.ts'
-import { type BatchItem, type Dispatch, type ItemAnswer, type ItemError, thrownItemError } from '../item.ts'
+import { type BatchItem, type Dispatch, type ItemError, type ItemResponse, thrownItemError } from '../item.ts'
 import {
   conflictGroups,
   planUnits,
@@ -24,8 +24,8 @@ export type Semaphore = {
   leave(flow: string): void
 }
 
-/** Lets `most` requests in at a time, and `mostOfFlow` of one flow; at least one. The open batches bound those that wait. */
-export const createSemaphore = (most: number, mostOfFlow: number): Semaphore => {
+/** Lets `max` requests in at a time, and `maxOfFlow` of one flow; at least one. The open batches bound those that wait. */
+export const createSemaphore = (max: number, maxOfFlow: number): Semaphore => {
   let inUse = 0
   const takenBy = new Map<string, number>()
   // A Map keeps insertion order: the first flow is the next one to be served, and goes to the end afterwards.
@@ -39,12 +39,12 @@ export const createSemaphore = (most: number, mostOfFlow: number): Semaphore => 
 
   /** The first flow in line that has not all it may have. */
   const next = (): [string, Set<() => void>] | undefined => {
-    for (const entry of flows) if ((takenBy.get(entry[0]) ?? 0) < Math.max(1, mostOfFlow)) return entry
+    for (const entry of flows) if ((takenBy.get(entry[0]) ?? 0) < Math.max(1, maxOfFlow)) return entry
     return undefined
   }
 
   const serve = (): void => {
-    while (inUse < Math.max(1, most)) {
+    while (inUse < Math.max(1, max)) {
       const [flow, line] = next() ?? []
       const [granted] = line ?? []
       if (flow === undefined || line === undefined || granted === undefined) return
@@ -99,15 +99,15 @@ export type ItemSender = {
   readonly flow: string
   /** Runs the item like a separate request, with the credentials of the batch. */
   readonly dispatch: Dispatch
-  /** Runs items in one upstream batch, in their order. An answer that rejects becomes its item's. */
+  /** Runs items in one upstream batch, in their order. A response that rejects becomes its item's. */
   dispatchChunk(
     items: readonly BatchItem[],
     stop: AbortSignal,
     watch: ChunkWatch,
-  ): readonly Promise<ItemAnswer>[]
+  ): readonly Promise<ItemResponse>[]
 }
 
-export type Made = ItemAnswer | ItemError
+export type Made = ItemResponse | ItemError
 
 export type ItemsRun = {
   readonly items: readonly (BatchItem | undefined)[]
@@ -121,9 +121,9 @@ export type ItemsEnd = {
   readonly requests: ScheduleEnd<unknown>
 }
 
-const answerOf = async (answer: Promise<ItemAnswer>): Promise<Made> => {
+const responseOf = async (response: Promise<ItemResponse>): Promise<Made> => {
   try {
-    return await answer
+    return await response
   } catch (error) {
     return thrownItemError(error)
   }
@@ -153,8 +153,8 @@ const runChunk = (
       durationSeconds: ms / 1000,
     })
   }
-  const answers = sender.dispatchChunk(items, stop, { begun, ended })
-  return Promise.all(answers.map((answer) => answerOf(answer)))
+  const responses = sender.dispatchChunk(items, stop, { begun, ended })
+  return Promise.all(responses.map((response) => responseOf(response)))
 }
 
 const splitOf = (units: readonly Unit[]): 'items' | 'chunks' | 'whole' => {
@@ -192,7 +192,7 @@ export const runItems = async (
     if (first === undefined) return []
     if (at > 0) await options.turn()
     if (members.length > 1) return runChunk(options, sender, members, stop)
-    return [await answerOf(sender.dispatch(first, signalFor(first, stop), stop))]
+    return [await responseOf(sender.dispatch(first, signalFor(first, stop), stop))]
   }
   const requests = await runSchedule<readonly Made[]>({
     waits: units.map((unit) => unit.waits),

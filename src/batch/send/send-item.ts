@@ -3,33 +3,39 @@ import { GatewayError } from '../../errors.ts'
 import {
   arrived,
   type LocalRequest,
-  type Received,
+  type RequestContext,
   type Run,
   type Send,
   type Service,
 } from '../../exchange/exchange.ts'
 import { completed } from '../../exchange/invalidate-write.ts'
 import type { Reservation } from '../../http/bounds.ts'
-import { credentialFieldsOf } from '../../http/credential-fields.ts'
-import { fieldValue, type GatewayResponse, targetOf, withField, withoutFields } from '../../http/message.ts'
+import { credentialHeadersOf } from '../../http/credential-headers.ts'
+import {
+  type GatewayResponse,
+  headerValue,
+  targetOf,
+  withHeader,
+  withoutHeaders,
+} from '../../http/message.ts'
 import type { ForwardRequest, SendProgress } from '../../upstream/messages.ts'
-import { AnswerTooLarge, type BatchItem, type ItemAnswer, WriteFailed } from '../item.ts'
+import { type BatchItem, type ItemResponse, ResponseTooLarge, WriteFailed } from '../item.ts'
 import { type ChunkWatch, createChunk, itemsPerTurn } from './chunk.ts'
 
-/** Fields of the batch request that hold for each of its items: credentials and origin. */
+/** Headers of the batch request that hold for each of its items: credentials and origin. */
 const inherited: readonly string[] = ['authorization', 'cookie', 'x-wp-nonce', 'origin', 'user-agent', 'via']
 
-/** An item's answer is held until the batch is complete, and all of them together are bounded by `batch.answerBytes`. */
-const mostItemBytes = 8 * 1024 * 1024
+/** An item's response is held until the batch is complete, and all of them together are bounded by `batch.answerBytes`. */
+const maxItemBytes = 8 * 1024 * 1024
 
 export type OutgoingBatch = {
   readonly run: Run
   readonly clock: Clock
   readonly batch: LocalRequest
-  /** Header fields (lower case) of the service that carry API keys. */
-  readonly keyFields: readonly string[]
+  /** Headers (lower case) of the service that carry API keys. */
+  readonly keyHeaders: readonly string[]
   /** Contents of responses that are held until the batch is complete; counted as they arrive. */
-  readonly heldContents: { bytes: number; readonly mostBytes: number }
+  readonly bufferedContents: { bytes: number; readonly maxBytes: number }
   /** For the same contents, out of the budget of the process for all requests. */
   readonly reservation: Reservation
   /** Awaited between groups of items, so that other requests are served. */
@@ -38,87 +44,88 @@ export type OutgoingBatch = {
   leftMs(): number | undefined
 }
 
-/** The fields of an item that are its own: neither inherited, nor about its content, nor kept from the upstream by `access`. */
-const ownFields = (item: BatchItem, { access }: Service): Readonly<Record<string, string>> =>
+/** The headers of an item that are its own: neither inherited, nor about its content, nor kept from the upstream by `access`. */
+const ownHeaders = (item: BatchItem, { access }: Service): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    Object.entries(item.fields).filter(
+    Object.entries(item.headers).filter(
       ([name]) =>
         name !== 'content-type' &&
         !inherited.includes(name) &&
-        access?.withheld.has(name) !== true &&
-        access?.credentialFields.includes(name) !== true,
+        access?.stripped.has(name) !== true &&
+        access?.credentialHeaders.includes(name) !== true,
     ),
   )
 
 /**
  * Milliseconds until the deadline of the batch, for an upstream that can use it: later work is in vain.
- * There is no registered field for it; milliseconds, like Envoy's X-Envoy-Expected-Rq-Timeout-Ms.
+ * There is no registered header for it; milliseconds, like Envoy's X-Envoy-Expected-Rq-Timeout-Ms.
  */
-const deadlineField = 'x-request-deadline-ms'
+const deadlineHeader = 'x-request-deadline-ms'
 
 /** Sends the item as a separate request, in another line than single requests, which are not to wait behind it; it is not sent after `stop`. */
 export const sendAlone =
   ({ batch, leftMs }: OutgoingBatch, stop: AbortSignal): Send =>
   (request) => {
     const ms = leftMs()
-    const fields = ms === undefined ? request.fields : withField(request.fields, deadlineField, String(ms))
-    return batch.service.upstream.forward({ ...request, fields, line: 'batch', withdraw: stop })
+    const headers =
+      ms === undefined ? request.headers : withHeader(request.headers, deadlineHeader, String(ms))
+    return batch.service.upstream.forward({ ...request, headers, line: 'batch', withdraw: stop })
   }
 
-/** The item's fields with the credentials of the batch in place of those of the item. */
-export const fieldsWithCredentials = (
+/** The item's headers with the credentials of the batch in place of those of the item. */
+export const headersWithCredentials = (
   { service, request }: LocalRequest,
   item: BatchItem,
-  keyFields: readonly string[],
+  keyHeaders: readonly string[],
 ): Record<string, string | string[] | undefined> => {
-  const fields: Record<string, string | string[] | undefined> = { ...item.fields }
-  const verified = [...(service.access?.credentialFields ?? []), ...keyFields]
-  for (const name of [...inherited, ...verified, ...credentialFieldsOf(request.fields, [])]) {
-    const value = request.fields[name]
-    if (value === undefined) delete fields[name]
-    else fields[name] = value
+  const headers: Record<string, string | string[] | undefined> = { ...item.headers }
+  const verified = [...(service.access?.credentialHeaders ?? []), ...keyHeaders]
+  for (const name of [...inherited, ...verified, ...credentialHeadersOf(request.headers, [])]) {
+    const value = request.headers[name]
+    if (value === undefined) delete headers[name]
+    else headers[name] = value
   }
-  if (item.content === undefined) delete fields['content-type']
-  else fields['content-type'] = item.admitted?.matching.endpoint.jsonType ?? 'application/json'
-  return fields
+  if (item.content === undefined) delete headers['content-type']
+  else headers['content-type'] = item.admitted?.matching.endpoint.jsonType ?? 'application/json'
+  return headers
 }
 
 const itemExchange = (
-  { batch, keyFields }: OutgoingBatch,
+  { batch, keyHeaders }: OutgoingBatch,
   item: BatchItem,
   signal: AbortSignal,
   send: Send,
-): Received => {
-  const fields = fieldsWithCredentials(batch, item, keyFields)
-  const { service, generation } = batch
-  const exchange = {
+): RequestContext => {
+  const headers = headersWithCredentials(batch, item, keyHeaders)
+  const { service, snapshot } = batch
+  const context = {
     id: `${batch.id}.${item.index}`,
     origin: 'batch' as const,
     client: batch.client,
-    generation,
+    snapshot,
     service,
     request: {
       method: item.method,
       // The public one, as of a separate request: what a target means is remembered by it.
       target: service.mount + targetOf(item.path, item.query),
-      fields,
+      headers,
       content: item.content,
       signal,
     },
     path: item.path,
     query: item.query,
   }
-  return arrived(exchange, { send, admitted: item.admitted })
+  return arrived(context, { send, admitted: item.admitted })
 }
 
 /** A read may be repeated; a write was carried out, and its error states that. */
-const notHeld = (item: BatchItem, isCrowded: boolean): Error =>
+const notBuffered = (item: BatchItem, isCrowded: boolean): Error =>
   isCrowded && item.effect !== 'write'
     ? new GatewayError('overloaded', { retryAfterSeconds: 1 })
-    : new AnswerTooLarge()
+    : new ResponseTooLarge()
 
 /**
- * Sends an item through the pipeline, like a request of a client; `send` is its last step. Rejects where a write got no answer from the
+ * Sends an item through the pipeline, like a request of a client; `send` is its last step. Rejects where a write got no response from the
  * upstream: the pipeline makes an error response of that, which does not show whether the write may have happened.
  */
 export const runItem = async (
@@ -126,8 +133,8 @@ export const runItem = async (
   item: BatchItem,
   signal: AbortSignal,
   send: Send,
-): Promise<ItemAnswer> => {
-  const { heldContents, reservation } = outgoing
+): Promise<ItemResponse> => {
+  const { bufferedContents, reservation } = outgoing
   let failure: unknown
   let isCrowded = false
   const itemReservation: Reservation = {
@@ -138,8 +145,12 @@ export const runItem = async (
       return hasRoom
     },
   }
-  const readWhole = (answer: GatewayResponse): Promise<GatewayResponse> =>
-    completed(answer, Math.min(mostItemBytes, heldContents.mostBytes - heldContents.bytes), itemReservation)
+  const readWhole = (response: GatewayResponse): Promise<GatewayResponse> =>
+    completed(
+      response,
+      Math.min(maxItemBytes, bufferedContents.maxBytes - bufferedContents.bytes),
+      itemReservation,
+    )
   const watched: Send = async ({ record, ...request }) => {
     const began = outgoing.clock.monotonic()
     try {
@@ -152,50 +163,52 @@ export const runItem = async (
       if (record !== undefined) record.upstreamMs += outgoing.clock.monotonic() - began
     }
   }
-  const exchange = itemExchange(outgoing, item, signal, watched)
-  const answer = await outgoing.run(exchange)
+  const context = itemExchange(outgoing, item, signal, watched)
+  const response = await outgoing.run(context)
   // Another client's request may receive the response first.
-  const { content, status, fields } = await readWhole(answer)
+  const { content, status, headers } = await readWhole(response)
   if (failure !== undefined && item.effect === 'write')
-    throw new WriteFailed(failure, exchange.record.write?.outcome)
+    throw new WriteFailed(failure, context.record.life?.outcome)
   if (content !== undefined && !Buffer.isBuffer(content)) {
     content.destroy()
-    throw notHeld(item, isCrowded)
+    throw notBuffered(item, isCrowded)
   }
   const bytes = content?.length ?? 0
-  heldContents.bytes += bytes
-  if (heldContents.bytes > heldContents.mostBytes) throw new AnswerTooLarge()
-  if (!reservation.reserve(bytes)) throw notHeld(item, true)
-  return { status, fields, content: content ?? Buffer.alloc(0) }
+  bufferedContents.bytes += bytes
+  if (bufferedContents.bytes > bufferedContents.maxBytes) throw new ResponseTooLarge()
+  if (!reservation.reserve(bytes)) throw notBuffered(item, true)
+  return { status, headers, content: content ?? Buffer.alloc(0) }
 }
 
-/** The answers of one upstream batch are held together until each item has its own. */
-const mostChunkBytes = 64 * 1024 * 1024
+/** The responses of one upstream batch are held together until each item has its own. */
+const maxChunkBytes = 64 * 1024 * 1024
 
 /** The batch route under the upstream's REST root; it has the same name on both sides. */
 const batchRoute = '/batch/v1'
 
 const read = async (response: GatewayResponse, reservation: Reservation): Promise<Buffer> => {
-  const { content } = await completed(response, mostChunkBytes, reservation)
+  const { content } = await completed(response, maxChunkBytes, reservation)
   if (content === undefined) return Buffer.alloc(0)
   if (Buffer.isBuffer(content)) return content
   content.destroy()
   throw new GatewayError('upstream_broken', { detail: 'The response to several items is too large.' })
 }
 
-/** The fields of the chunk are those of its first item, without the fields that differ by item. */
-const chunkFields = (batch: LocalRequest, { fields }: ForwardRequest, item: BatchItem): string[] => {
-  const replaced = new Set([...Object.keys(ownFields(item, batch.service)), 'content-type', 'x-request-id'])
+/** The headers of the chunk are those of its first item, without the headers that differ by item. */
+const chunkHeaders = (batch: LocalRequest, { headers }: ForwardRequest, item: BatchItem): string[] => {
+  const replaced = new Set([...Object.keys(ownHeaders(item, batch.service)), 'content-type', 'x-request-id'])
   return [
-    ...withoutFields(fields, replaced),
+    ...withoutHeaders(headers, replaced),
     ...['content-type', 'application/json'],
     ...['x-request-id', batch.id],
   ]
 }
 
-/** The fields that the gateway has made of claims: within an upstream batch each item has its own fields. */
-const claimFields = ({ service }: LocalRequest, { fields }: ForwardRequest): Record<string, string> => {
-  const values = (service.access?.claimFields ?? []).map((name) => [name, fieldValue(fields, name)] as const)
+/** The headers that the gateway has made of claims: within an upstream batch each item has its own headers. */
+const claimHeaders = ({ service }: LocalRequest, { headers }: ForwardRequest): Record<string, string> => {
+  const values = (service.access?.claimHeaders ?? []).map(
+    (name) => [name, headerValue(headers, name)] as const,
+  )
   return Object.fromEntries(values.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
 }
 
@@ -208,7 +221,7 @@ export const runChunk = (
   items: readonly BatchItem[],
   stop: AbortSignal,
   watch: ChunkWatch,
-): readonly Promise<ItemAnswer>[] => {
+): readonly Promise<ItemResponse>[] => {
   const { batch } = outgoing
   const { basePath } = batch.service.address
   // It has not started while it waits for its turn, and can still be cancelled.
@@ -253,26 +266,26 @@ export const runChunk = (
         ...request,
         method: 'POST',
         target: `${basePath}${batchRoute}`,
-        fields: chunkFields(batch, request, item),
+        headers: chunkHeaders(batch, request, item),
         content,
         signal,
         progress,
       })
       if (request.progress !== undefined) progresses.push(request.progress)
-      const answer = await chunk.join(place, {
+      const response = await chunk.join(place, {
         method: request.method,
         path: request.target.slice(basePath.length),
-        fields: { ...ownFields(item, batch.service), ...claimFields(batch, request) },
+        headers: { ...ownHeaders(item, batch.service), ...claimHeaders(batch, request) },
         content: Buffer.isBuffer(request.content) ? request.content : undefined,
         alone: () => alone(request),
       })
-      isJson = answer.isJson === true
-      return answer
+      isJson = response.isJson === true
+      return response
     }
     try {
-      const answer = await runItem(outgoing, item, signal, send)
+      const response = await runItem(outgoing, item, signal, send)
       // Whatever `handle` makes of it, from translated names to an error, is JSON again.
-      return isJson ? { ...answer, isJson } : answer
+      return isJson ? { ...response, isJson } : response
     } finally {
       chunk.leave(place)
     }

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts'
-import { discard, EndSignal, type FieldLines, type GatewayResponse } from '../../http/message.ts'
+import { discard, EndSignal, type GatewayResponse, type HeaderLines } from '../../http/message.ts'
 import type { CacheRead, Forward } from '../cache-read.ts'
 import type { ForwardReason, NoStoreReason } from '../events.ts'
 import type { ExchangeTimes } from '../policy/freshness.ts'
@@ -9,7 +9,7 @@ import type { Fill } from './fill.ts'
 /** One request to the upstream, or to the shared tier: what it is for and how it is sent. */
 export type FetchRequest = Pick<
   CollapsedFetch,
-  'read' | 'forward' | 'reason' | 'stored' | 'rangeFields' | 'background' | 'since' | 'order' | 'signal'
+  'read' | 'forward' | 'reason' | 'stored' | 'rangeHeaders' | 'background' | 'since' | 'order' | 'signal'
 >
 
 export type UpstreamResponse = { readonly response: GatewayResponse; readonly times: ExchangeTimes }
@@ -19,8 +19,8 @@ export type ShareableOutcome = {
   readonly kind: 'shareable'
   readonly stored: StoredResponse
   readonly upstreamStatus: number
-  /** Field lines for the reader who started the fetch, in front of those that are stored: on a miss Age passes unchanged. */
-  readonly ownFields: FieldLines
+  /** Header lines for the reader who started the fetch, in front of those that are stored: on a miss Age passes unchanged. */
+  readonly ownHeaders: HeaderLines
   /** Why later readers do not get it from memory; undefined when it is stored. */
   readonly notStored: NoStoreReason | undefined
   readonly validated: boolean
@@ -40,10 +40,10 @@ export type UnshareableOutcome = {
 /** Shareable, and its content is still coming: readers of the whole content follow the fill, the others wait for its end. */
 export type StreamingOutcome = {
   readonly kind: 'streaming'
-  /** Without its content: terms of reuse, and field lines ready to be sent. */
+  /** Without its content: terms of reuse, and header lines ready to be sent. */
   readonly head: StoredResponse
   readonly upstreamStatus: number
-  readonly ownFields: FieldLines
+  readonly ownHeaders: HeaderLines
   readonly fill: Fill
   readonly end: Promise<StreamEnd>
 }
@@ -69,7 +69,7 @@ export type RunFetch = (fetch: FetchRequest) => FetchOutcome | Promise<FetchOutc
 /** A member of the table; `next` belongs to the table. */
 export type FetchInFlight<Self> = {
   readonly key: string
-  /** Secondary key, where the selecting fields were already known; '' otherwise. */
+  /** Secondary key, where the selecting headers were already known; '' otherwise. */
   readonly variant: string
   next: Self | undefined
 }
@@ -182,9 +182,9 @@ const ignore = (): void => {}
 
 export type FetchStart = Pick<
   FetchRequest,
-  'read' | 'forward' | 'reason' | 'stored' | 'rangeFields' | 'since'
+  'read' | 'forward' | 'reason' | 'stored' | 'rangeHeaders' | 'since'
 > & {
-  /** Secondary key, where the selecting fields are already known; '' otherwise. */
+  /** Secondary key, where the selecting headers are already known; '' otherwise. */
   readonly variant: string
   /** `alone`: later readers cannot join it. `background`: no reader waits for it, later ones may. */
   readonly mode: 'shared' | 'alone' | 'background'
@@ -204,7 +204,7 @@ export class CollapsedFetch {
   /** The stored response that it may validate. */
   readonly stored: StoredResponse | undefined
   /** Range and If-Range of a reader who fetches alone. */
-  readonly rangeFields: Readonly<Record<string, string>>
+  readonly rangeHeaders: Readonly<Record<string, string>>
   /** No reader waits for it: a stale response was served and is revalidated. */
   readonly background: boolean
   /** Number of the last invalidation when it started: see InvalidationLog. */
@@ -230,7 +230,7 @@ export class CollapsedFetch {
     this.forward = start.forward
     this.reason = start.reason
     this.stored = start.stored
-    this.rangeFields = start.rangeFields
+    this.rangeHeaders = start.rangeHeaders
     this.background = start.mode === 'background'
     this.since = start.since
     this.order = order

@@ -11,16 +11,16 @@ import {
 } from '../../http/content-coding.ts'
 import {
   discard,
-  fieldValue,
   type GatewayResponse,
+  headerValue,
   ownBytes,
   type ResponseHead,
   whenKnown,
 } from '../../http/message.ts'
 import { isHead } from '../../http/methods.ts'
 import type { CacheEvent, NoStoreReason } from '../events.ts'
-import { confirmsStored, describesStored, freshenedHead, validationFields } from '../policy/reuse.ts'
-import { fieldsNotStored, isServerError, mayShareError, storageOf } from '../policy/storability.ts'
+import { confirmsStored, describesStored, freshenedHead, validationHeaders } from '../policy/reuse.ts'
+import { headersNotStored, isServerError, mayShareError, storageOf } from '../policy/storability.ts'
 import type { CompleteResponse, MemoryStore, ResponseStorage } from '../store/memory-store.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 import type {
@@ -35,26 +35,26 @@ import type {
 import { declaredLength, Fill } from './fill.ts'
 import type { PartialContentStore, PartialRequest } from './partial-content.ts'
 
-type Fields = Readonly<Record<string, string>>
+type HeaderValues = Readonly<Record<string, string>>
 
-const noFields: Fields = {}
+const noHeaders: HeaderValues = {}
 const noContent = Buffer.alloc(0)
 const plain: ContentCoding = { kind: 'none' }
 
 /** A content up to this length is read whole before a reader gets it: it then has an entity tag and a length. */
-const heldBackBytes = 65_536
+const delayedBytes = 65_536
 
 /** What has not ended this long after its head passes as it arrives: a client sees a stream that pauses, or one of small pieces. */
-const heldBackMs = 100
+const delayedMs = 100
 
 /** How long a response is held back: an error until it is whole, since something stale may be served instead. */
-const holdOf = (response: ResponseHead, isStored: boolean): number | undefined =>
-  isStored && !isServerError(response) ? heldBackMs : undefined
+const quarantineOf = (response: ResponseHead, isStored: boolean): number | undefined =>
+  isStored && !isServerError(response) ? delayedMs : undefined
 
-const send = (fetch: FetchRequest, fields: Fields): GatewayResponse | Promise<GatewayResponse> => {
-  const { forward, rangeFields, signal, background } = fetch
+const send = (fetch: FetchRequest, headers: HeaderValues): GatewayResponse | Promise<GatewayResponse> => {
+  const { forward, rangeHeaders, signal, background } = fetch
   return forward({
-    fields: fields === noFields ? rangeFields : { ...rangeFields, ...fields },
+    headers: headers === noHeaders ? rangeHeaders : { ...rangeHeaders, ...headers },
     signal,
     background,
   })
@@ -86,9 +86,9 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     times: { requested, received: readClock(clock) },
   })
 
-  const request = async (fetch: FetchRequest, fields: Fields): Promise<UpstreamResponse> => {
+  const request = async (fetch: FetchRequest, headers: HeaderValues): Promise<UpstreamResponse> => {
     const requested = readClock(clock)
-    return received(await send(fetch, fields), requested)
+    return received(await send(fetch, headers), requested)
   }
 
   const reservationFor = ({ read }: FetchRequest): Reservation => budget('fill', read.client ?? '')
@@ -96,7 +96,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
   const shareable = (
     { read, since }: FetchRequest,
     stored: StoredResponse,
-    facts: Pick<ShareableOutcome, 'upstreamStatus' | 'validated' | 'ownFields'>,
+    facts: Pick<ShareableOutcome, 'upstreamStatus' | 'validated' | 'ownHeaders'>,
   ): ShareableOutcome => {
     const result = storage.store(read, stored, since)
     if (result.notStored === undefined) partial.forget(read)
@@ -129,7 +129,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     shareable(fetch, stored, {
       upstreamStatus: response.status,
       validated: false,
-      ownFields: fieldsNotStored(response),
+      ownHeaders: headersNotStored(response),
     })
 
   /** Stored, or a server error. */
@@ -152,7 +152,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     const { response, times } = upstream
     const head = decodedHead(response)
     const stored = storage.create(fetch, { head, content }, times, {
-      upstreamTag: fieldValue(response.fields, 'etag'),
+      upstreamTag: headerValue(response.headers, 'etag'),
       forms: coding === 'deflate' ? [] : [{ coding, content: ownBytes(codedContent) }],
     })
     return completeOrError(fetch, upstream, stored, isStored)
@@ -173,7 +173,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     let codedContent = content
     if (!Buffer.isBuffer(codedContent)) {
       const fill = new Fill(response, codedContent, maxEntryBytes, reservationFor(fetch))
-      const end = await fill.endOrLongerThan(maxEntryBytes, holdOf(response, isStored))
+      const end = await fill.endOrLongerThan(maxEntryBytes, quarantineOf(response, isStored))
       if (end === undefined) return decodeOnTheWay(fetch, upstream, fill, coding)
       if (end.kind === 'failed') throw end.error
       if (end.kind === 'overflowed')
@@ -204,12 +204,12 @@ export const createFetch = (options: FetchOptions): RunFetch => {
   ): Promise<FetchOutcome> => {
     const { response } = upstream
     // An error is read whole: something stale may be served instead of it.
-    const heldBack = isStored && !isServerError(response) ? heldBackBytes : maxEntryBytes
+    const quarantined = isStored && !isServerError(response) ? delayedBytes : maxEntryBytes
     // What is decoded on the way has been held back before.
-    const isLong = more !== undefined || (declaredLength(response) ?? 0) > heldBack
+    const isLong = more !== undefined || (declaredLength(response) ?? 0) > quarantined
     const fill = new Fill(response, source, maxEntryBytes, reservationFor(fetch))
-    const most = Math.min(heldBack, maxEntryBytes)
-    const end = isLong ? undefined : await fill.endOrLongerThan(most, holdOf(response, isStored))
+    const max = Math.min(quarantined, maxEntryBytes)
+    const end = isLong ? undefined : await fill.endOrLongerThan(max, quarantineOf(response, isStored))
     switch (end?.kind) {
       case 'complete':
         return completeOrError(fetch, upstream, make(fetch, upstream, end.content), isStored)
@@ -226,7 +226,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
           kind: 'streaming',
           head: storage.createHead(fetch, response, upstream.times),
           upstreamStatus: response.status,
-          ownFields: fieldsNotStored(response),
+          ownHeaders: headersNotStored(response),
           fill,
           end: fill.done.then((last): StreamEnd => {
             if (last.kind === 'complete')
@@ -252,7 +252,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     const decoder = createDecoder(coding)
     // An error on either side ends both; the fill of the decoded content sees it.
     pipeline(coded.reader(fetch.read.client), decoder, () => {})
-    const upstreamTag = fieldValue(response.fields, 'etag')
+    const upstreamTag = headerValue(response.headers, 'etag')
     const decoded = { response: { ...decodedHead(response), content: decoder }, times }
     return readStream(fetch, decoded, decoder, true, { upstreamTag, forms: [] })
   }
@@ -298,15 +298,15 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     const head = freshenedHead(stored, response, times.received.now)
     const decision = storageOf(head, fetch.read, times.received.now)
     const replacement = storage.create(fetch, { head, content: stored.content }, times, {
-      upstreamTag: fieldValue(response.fields, 'etag') ?? stored.upstreamTag,
+      upstreamTag: headerValue(response.headers, 'etag') ?? stored.upstreamTag,
       forms: stored.forms,
     })
     if (decision.kind === 'no-store') {
       store.delete(stored.key)
-      const { status, fields, content } = replacement
-      return unshareable(fetch, { status, fields, content }, decision.reason, response.status)
+      const { status, headers, content } = replacement
+      return unshareable(fetch, { status, headers, content }, decision.reason, response.status)
     }
-    return shareable(fetch, replacement, { upstreamStatus: response.status, validated: true, ownFields: [] })
+    return shareable(fetch, replacement, { upstreamStatus: response.status, validated: true, ownHeaders: [] })
   }
 
   /** Has no content to store, but may describe the one that is stored (RFC 9111 §4.3.5). */
@@ -328,7 +328,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
   ): FetchOutcome | undefined => {
     if (storageOf(whole.head, fetch.read, times.received.now).kind === 'no-store') return undefined
     const stored = storage.create(fetch, whole, times)
-    return shareable(fetch, stored, { upstreamStatus: 206, validated: false, ownFields: [] })
+    return shareable(fetch, stored, { upstreamStatus: 206, validated: false, ownHeaders: [] })
   }
 
   /** Requests what is missing of the whole, or validates the stored part; undefined: the whole has to be requested. */
@@ -336,7 +336,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     fetch: FetchRequest,
     partialRequest: PartialRequest,
   ): Promise<FetchOutcome | undefined> => {
-    const upstream = await request(fetch, partialRequest.fields)
+    const upstream = await request(fetch, partialRequest.headers)
     switch (upstream.response.status) {
       case 304:
         discard(upstream.response.content)
@@ -358,7 +358,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
   }
 
   const validate = async (fetch: FetchRequest, stored: StoredResponse): Promise<FetchOutcome> => {
-    const validators = validationFields(stored)
+    const validators = validationHeaders(stored)
     const upstream = await request(fetch, validators)
     if (upstream.response.status !== 304 || Object.keys(validators).length === 0) {
       return handleResponse(fetch, upstream)
@@ -366,7 +366,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     discard(upstream.response.content)
     if (confirmsStored(upstream.response, stored)) return freshen(fetch, upstream, stored)
     // The 304 is about another representation (RFC 9111 §4.3.4): requested again without conditions.
-    const again = await request(fetch, noFields)
+    const again = await request(fetch, noHeaders)
     if (again.response.status === 304)
       throw new GatewayError('upstream_broken', { detail: '304 without a condition' })
     return handleResponse(fetch, again)
@@ -375,7 +375,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
   /** Most misses run this: an async function would leave half as much again to the garbage collector. */
   const fetchWhole = (fetch: FetchRequest): FetchOutcome | Promise<FetchOutcome> => {
     const requested = readClock(clock)
-    return whenKnown(send(fetch, noFields), (response) =>
+    return whenKnown(send(fetch, noHeaders), (response) =>
       handleResponse(fetch, received(response, requested)),
     )
   }
@@ -386,7 +386,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
   return (fetch) => {
     const { read, stored } = fetch
     report({ kind: 'forwarded', service: read.service, reason: fetch.reason })
-    if (isHead(read.method)) return request(fetch, noFields).then((upstream) => handleHead(fetch, upstream))
+    if (isHead(read.method)) return request(fetch, noHeaders).then((upstream) => handleHead(fetch, upstream))
     if (stored !== undefined) return validate(fetch, stored)
     const partialRequest = partial.requestFor(read)
     return partialRequest === undefined ? fetchWhole(fetch) : fetchPart(fetch, partialRequest)

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { Deadline } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import { createFairTurns, overheadOfChunk, type Reservation } from '../../http/bounds.ts'
-import { fieldValue, type ResponseHead } from '../../http/message.ts'
+import { headerValue, type ResponseHead } from '../../http/message.ts'
 
 /** A chunk of the content; the last one of the list is empty, until its octets arrive. */
 type Chunk = {
@@ -62,7 +62,7 @@ const turns = createFairTurns(32)
 const piecesPerTurn = 8
 
 export const declaredLength = (response: ResponseHead): number | undefined => {
-  const value = fieldValue(response.fields, 'content-length')
+  const value = headerValue(response.headers, 'content-length')
   return value !== undefined && /^\d{1,15}$/.test(value) ? Number(value) : undefined
 }
 
@@ -141,15 +141,15 @@ export class Fill {
   }
 
   /**
-   * How it ended, or undefined: more than `bytes` have arrived without an overflow, or it has not ended within `mostMs` (undefined =
+   * How it ended, or undefined: more than `bytes` have arrived without an overflow, or it has not ended within `maxMs` (undefined =
    * any time).
    */
-  async endOrLongerThan(bytes: number, mostMs?: number): Promise<FillEnd | undefined> {
+  async endOrLongerThan(bytes: number, maxMs?: number): Promise<FillEnd | undefined> {
     if (this.#length <= bytes && !this.overflowed) {
       let deadline: Deadline | undefined
       const passed = new Promise<void>((resolve) => {
         this.#threshold = { bytes, passed: resolve }
-        if (mostMs !== undefined) deadline = new Deadline(mostMs, resolve)
+        if (maxMs !== undefined) deadline = new Deadline(maxMs, resolve)
       })
       const end = await Promise.race([this.done, passed])
       deadline?.stop()
@@ -336,8 +336,8 @@ export class Fill {
       this.#first = this.#first.next
     }
     // If the reservation is used up, the next chunk is read after all readers have received this one.
-    const most = this.#overflow === 'no-room' ? 0 : this.#maxBytes
-    if (this.#length - this.#droppedBytes > most && !this.#ended) {
+    const max = this.#overflow === 'no-room' ? 0 : this.#maxBytes
+    if (this.#length - this.#droppedBytes > max && !this.#ended) {
       source.pause()
       this.#stallTimer ??= setTimeout(() => this.#dropSlowest(), this.#stallTimeoutMs)
       return

@@ -19,16 +19,16 @@ import {
 } from '../../http/conditional/ranges.ts'
 import {
   discard,
-  type FieldLines,
-  fieldValue,
   type GatewayResponse,
+  type HeaderLines,
+  headerValue,
   type ResponseHead,
   teeContent,
-  withField,
-  withoutFields,
+  withHeader,
+  withoutHeaders,
 } from '../../http/message.ts'
 import { isGet } from '../../http/methods.ts'
-import { type CacheAnswer, type CacheRead, cacheKey, partsOfKey, type ReaderFacts } from '../cache-read.ts'
+import { type CacheRead, type CacheResponse, cacheKey, partsOfKey, type ReaderFacts } from '../cache-read.ts'
 import {
   confirmsStored,
   currentAgeMs,
@@ -36,7 +36,7 @@ import {
   describesStored,
   freshenedHead,
   selectVariant,
-  validationFields,
+  validationHeaders,
 } from '../policy/reuse.ts'
 import { storageOf } from '../policy/storability.ts'
 import { hitStatus } from '../respond/responder.ts'
@@ -57,44 +57,44 @@ const rangeResponse = (
   const { total } = stored.partial
   // Without a known end neither a suffix nor an open range can be resolved: beyond everything that is stored.
   const length = total ?? Number.POSITIVE_INFINITY
-  const selection = rangeOf(reader.fields, { status: 200, fields: stored.fields }, length, now)
+  const selection = rangeOf(reader.headers, { status: 200, headers: stored.headers }, length, now)
   if (selection.kind !== 'parts') return undefined
   const [range, ...others] = selection.ranges
   if (range === undefined || others.length > 0) return undefined
   const content = sliceOf(stored, range)
   if (content === undefined) return undefined
-  const fields = withField(stored.fields, 'Content-Length', String(content.length))
-  fields.push('Content-Range', formatContentRange({ ...range, total }))
-  return { status: 206, fields, content }
+  const headers = withHeader(stored.headers, 'Content-Length', String(content.length))
+  headers.push('Content-Range', formatContentRange({ ...range, total }))
+  return { status: 206, headers, content }
 }
 
 /** The same of a fresh one, as a hit: preconditions are evaluated first. */
-const rangeHit = (stored: IncompleteResponse, reader: ReaderFacts, at: Moment): CacheAnswer | undefined => {
+const rangeHit = (stored: IncompleteResponse, reader: ReaderFacts, at: Moment): CacheResponse | undefined => {
   const part = rangeResponse(stored, reader, at.now)
   if (part === undefined) return undefined
   const ageMs = currentAgeMs(stored, at)
   const ttlSeconds = Math.floor((stored.lifetimeMs - ageMs) / 1000)
   const response = preconditionResponse(reader, stored, at.now) ?? part
   const added = ['Age', String(Math.floor(ageMs / 1000)), 'Cache-Status', hitStatus(ttlSeconds)]
-  return { ...response, fields: [...response.fields, ...added], outcome: 'hit' }
+  return { ...response, headers: [...response.headers, ...added], outcome: 'hit' }
 }
 
 /** A request that a stored part makes cheaper: it validates the part, or completes it to the whole. */
 export type PartialRequest = {
   readonly kind: 'validate' | 'complete'
   readonly stored: IncompleteResponse
-  readonly fields: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>>
 }
 
 /** Only a strong entity tag combines parts: a date would have to be known to be strong (RFC 9110 §8.8.2.2). */
-const strongTagOf = (fields: FieldLines) => {
-  const tag = parseEntityTag(fieldValue(fields, 'etag') ?? '')
+const strongTagOf = (headers: HeaderLines) => {
+  const tag = parseEntityTag(headerValue(headers, 'etag') ?? '')
   return tag === undefined || tag.weak ? undefined : tag
 }
 
 const sharesStrongTag = (stored: ResponseHead, response: ResponseHead): boolean => {
-  const storedTag = strongTagOf(stored.fields)
-  const responseTag = strongTagOf(response.fields)
+  const storedTag = strongTagOf(stored.headers)
+  const responseTag = strongTagOf(response.headers)
   return storedTag !== undefined && responseTag !== undefined && matchesStrongly(storedTag, responseTag)
 }
 
@@ -103,18 +103,18 @@ const validationOf = (
   read: CacheRead,
   now: number,
 ): PartialRequest | undefined => {
-  const fields = validationFields(stored)
-  const isUseless = Object.keys(fields).length === 0 || rangeResponse(stored, read, now) === undefined
-  return isUseless ? undefined : { kind: 'validate', stored, fields }
+  const headers = validationHeaders(stored)
+  const isUseless = Object.keys(headers).length === 0 || rangeResponse(stored, read, now) === undefined
+  return isUseless ? undefined : { kind: 'validate', stored, headers }
 }
 
 const completionOf = (stored: IncompleteResponse): PartialRequest | undefined => {
   const missing = missingRange(stored.partial)
-  if (missing === undefined || strongTagOf(stored.fields) === undefined) return undefined
+  if (missing === undefined || strongTagOf(stored.headers) === undefined) return undefined
   const last = missing.last + 1 === stored.partial.total ? '' : String(missing.last)
   // If-Range: after a change the upstream sends the whole instead (RFC 9110 §13.1.5).
-  const fields = { range: `bytes=${missing.first}-${last}`, 'if-range': stored.upstreamTag ?? '' }
-  return { kind: 'complete', stored, fields }
+  const headers = { range: `bytes=${missing.first}-${last}`, 'if-range': stored.upstreamTag ?? '' }
+  return { kind: 'complete', stored, headers }
 }
 
 type PartialContentOptions = {
@@ -125,7 +125,7 @@ type PartialContentOptions = {
   readonly maxEntryBytes: number
 }
 
-const partFields: ReadonlySet<string> = new Set(['content-range', 'content-length'])
+const partHeaders: ReadonlySet<string> = new Set(['content-range', 'content-length'])
 
 /** The same target in another dialect: invalidation by target reaches the part and the whole. */
 const partialKey = (key: string): string => cacheKey({ ...partsOfKey(key), dialect: 'parts' })
@@ -134,10 +134,10 @@ const isIncomplete = (stored: StoredResponse | undefined): stored is IncompleteR
   stored?.partial !== undefined
 
 const contentRangeOf = (head: ResponseHead, maxBytes: number): ContentRange | undefined => {
-  const range = parseContentRange(fieldValue(head.fields, 'content-range') ?? '')
+  const range = parseContentRange(headerValue(head.headers, 'content-range') ?? '')
   if (range === undefined) return undefined
   const length = range.last - range.first + 1
-  const declared = fieldValue(head.fields, 'content-length')
+  const declared = headerValue(head.headers, 'content-length')
   return length > maxBytes || (declared !== undefined && Number(declared) !== length) ? undefined : range
 }
 
@@ -145,7 +145,7 @@ const partOf = ({ first, last, total }: ContentRange, content: Buffer): PartialC
   content.length === last - first + 1 ? { partial: { ranges: [{ first, last }], total }, content } : undefined
 
 const wholeOf = (head: ResponseHead, content: Buffer): CompleteResponse => ({
-  head: { ...head, status: 200, fields: withoutFields(head.fields, partFields) },
+  head: { ...head, status: 200, headers: withoutHeaders(head.headers, partHeaders) },
   content,
 })
 
@@ -196,12 +196,12 @@ export const createPartialContentStore = (options: PartialContentOptions) => {
       forget(read)
       return storage.store(read, storage.create(fetch, wholeOf(head, content), times), since).stored
     }
-    const bare = { ...head, status: 206, fields: withoutFields(head.fields, partFields) }
-    const details = { key: partialKey(read.key), partial, upstreamTag: fieldValue(bare.fields, 'etag') }
+    const bare = { ...head, status: 206, headers: withoutHeaders(head.headers, partHeaders) }
+    const details = { key: partialKey(read.key), partial, upstreamTag: headerValue(bare.headers, 'etag') }
     return storage.store(read, storage.create(fetch, { head: bare, content }, times, details), since).stored
   }
 
-  /** Alone, or combined with the stored part of the same tag; the newer fields count (RFC 9110 §15.3.7.3). */
+  /** Alone, or combined with the stored part of the same tag; the newer headers count (RFC 9110 §15.3.7.3). */
   const storeOrCombine = (fetch: FetchRequest, upstream: UpstreamResponse, part: PartialContent): void => {
     const { response, times } = upstream
     const stored = find(fetch.read)
@@ -231,19 +231,19 @@ export const createPartialContentStore = (options: PartialContentOptions) => {
     /** A fresh stored part that the reader requests, as a hit. */
     hit: (read: CacheRead, at: Moment) => {
       if (read.policy.profile !== 'rfc-shared-cache' || !isGet(read.method)) return undefined
-      if (read.fields['range'] === undefined) return undefined
+      if (read.headers['range'] === undefined) return undefined
       const reuse = decideReuse(store.variants(partialKey(read.key)), read, read.policy.profile, at)
       if (reuse.kind !== 'fresh' || !isIncomplete(reuse.stored)) return undefined
-      const answer = rangeHit(reuse.stored, read, at)
-      if (answer !== undefined) reuse.stored.hits += 1
-      return answer
+      const response = rangeHit(reuse.stored, read, at)
+      if (response !== undefined) reuse.stored.hits += 1
+      return response
     },
     /** Is any part of what the reader requests stored? */
     has: (read: CacheRead) => isGet(read.method) && find(read) !== undefined,
     requestFor: (read: CacheRead) => {
       const stored = isGet(read.method) ? find(read) : undefined
       if (stored === undefined) return undefined
-      return read.fields['range'] === undefined
+      return read.headers['range'] === undefined
         ? completionOf(stored)
         : validationOf(stored, read, clock.now())
     },
@@ -252,7 +252,7 @@ export const createPartialContentStore = (options: PartialContentOptions) => {
       const { response } = upstream
       const { content, status } = response
       const range = contentRangeOf(response, maxEntryBytes)
-      if (range === undefined || fetch.rangeFields['range'] === undefined || content === undefined) {
+      if (range === undefined || fetch.rangeHeaders['range'] === undefined || content === undefined) {
         return undefined
       }
       const storeContent = (complete: Buffer | undefined): void => {

@@ -1,24 +1,24 @@
 import { type Clock, type Moment, readClock } from '../../clock.ts'
 import { type ErrorCode, GatewayError } from '../../errors.ts'
 import { createFairTurns } from '../../http/bounds.ts'
-import { varyKey } from '../../http/caching-fields.ts'
-import { otherCredential } from '../../http/credential-fields.ts'
+import { varyKey } from '../../http/caching-headers.ts'
+import { otherCredential } from '../../http/credential-headers.ts'
 import { discard } from '../../http/message.ts'
 import { isGet, isHead } from '../../http/methods.ts'
 import {
-  type CacheAnswer,
   type CacheRead,
+  type CacheResponse,
   carriesOwnCredential,
   expectedTags,
   type Forward,
-  rangeFields,
+  rangeHeaders,
 } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
 import { currentAgeMs, type Lease, mayServeOnError, type Reuse } from '../policy/reuse.ts'
 import { isOfRequest, isServerError } from '../policy/storability.ts'
 import { takesWhole } from '../respond/encodings.ts'
 import type { PerhapsLater, Responder } from '../respond/responder.ts'
-import { type HitForPass, isOvertaken, type MemoryStore } from '../store/memory-store.ts'
+import { type HitForPass, isSuperseded, type MemoryStore } from '../store/memory-store.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 import type { InvalidationLog } from '../store/tag-index.ts'
 import type {
@@ -47,12 +47,12 @@ export type WaitingReader = {
 
 /** The end of a wait. `afterFailure`: the fetch of another reader failed, for which there is one retry. */
 export type Resolution =
-  | { readonly kind: 'respond'; readonly answer: () => PerhapsLater }
+  | { readonly kind: 'respond'; readonly response: () => PerhapsLater }
   | { readonly kind: 'retry'; readonly alone: boolean; readonly afterFailure: boolean }
 
 type EndedOutcome = Exclude<FetchOutcome, StreamingOutcome>
 
-const respond = (answer: () => PerhapsLater): Resolution => ({ kind: 'respond', answer })
+const respond = (response: () => PerhapsLater): Resolution => ({ kind: 'respond', response })
 
 const retryTogether: Resolution = { kind: 'retry', alone: false, afterFailure: false }
 const retryAlone: Resolution = { kind: 'retry', alone: true, afterFailure: false }
@@ -61,21 +61,21 @@ const retryAfterFailure: Resolution = { kind: 'retry', alone: false, afterFailur
 
 /** Would the upstream be sent the same request for both? */
 const sendsTheSame = (read: CacheRead, other: CacheRead): boolean => {
-  if (read === other || read.fields === other.fields) return true
-  const names = Object.keys(read.fields)
-  const otherNames = Object.keys(other.fields)
+  if (read === other || read.headers === other.headers) return true
+  const names = Object.keys(read.headers)
+  const otherNames = Object.keys(other.headers)
   if (names.length !== otherNames.length) return false
   return (
     varyKey(names, read) === varyKey(names, other) && varyKey(otherNames, read) === varyKey(otherNames, other)
   )
 }
 
-/** The fields that identify the caller of a request, as one text. */
-const callerOf = ({ fields }: CacheRead): string =>
+/** The headers that identify the caller of a request, as one text. */
+const callerOf = ({ headers }: CacheRead): string =>
   JSON.stringify([
-    fields['authorization'] ?? null,
-    fields['cookie'] ?? null,
-    otherCredential(fields, []) ?? null,
+    headers['authorization'] ?? null,
+    headers['cookie'] ?? null,
+    otherCredential(headers, []) ?? null,
   ])
 
 /** The leader's request may be the cause of these. All other errors mean that the upstream cannot be reached by any request. */
@@ -141,7 +141,7 @@ const createResolveWaiter = (
   const share = (stored: StoredResponse, { read, fetch, need, since }: WaitingReader): Resolution => {
     const at = readClock(clock)
     if (varyKey(stored.varyNames, read) !== stored.varyKey) return retryTogether
-    if (since !== fetch.since && isOvertaken(log, stored, fetch.since)) return retryTogether
+    if (since !== fetch.since && isSuperseded(log, stored, fetch.since)) return retryTogether
     if (!mayShare(stored, at)) return retryAlone
     report({ kind: 'collapsed', service: read.service })
     return respond(() => responder.collapsed(stored, read, need.reason, at))
@@ -178,7 +178,7 @@ const createResolveWaiter = (
       return stale
     }
     // A 206 does not describe the whole response, and an error of this request does not apply to the requests of other readers.
-    const isOfKey = isGet(read.method) && read.fields['range'] === undefined && !isOfRequest(response)
+    const isOfKey = isGet(read.method) && read.headers['range'] === undefined && !isOfRequest(response)
     if (isOfKey) hitForPass.add(read.key, clock.monotonic())
     return respond(() => responder.unshareable(outcome, read, need.reason, readClock(clock)))
   }
@@ -213,7 +213,7 @@ const createResolveWaiter = (
 
   const waitForEnd = async (outcome: StreamingOutcome, waiting: WaitingReader): Promise<Resolution> => {
     const { read, fetch, isLeader } = waiting
-    const { fill, head, ownFields, upstreamStatus } = outcome
+    const { fill, head, ownHeaders, upstreamStatus } = outcome
     // If the content turns out too large to be stored, the leader streams it: a second fetch would give the same.
     const content = isLeader ? fill.reader(read.client) : undefined
     try {
@@ -223,8 +223,8 @@ const createResolveWaiter = (
         return afterEnd(end, waiting)
       }
       if (content === undefined) return retryAlone
-      const fields = [...head.fields, ...ownFields]
-      const response = { status: head.status, fields, content } as const
+      const headers = [...head.headers, ...ownHeaders]
+      const response = { status: head.status, headers, content } as const
       const reason = fill.reasonOfOverflow
       const unshareable: UnshareableOutcome = { kind: 'unshareable', response, upstreamStatus, reason }
       return respond(() => responder.unshareable(unshareable, read, waiting.need.reason, readClock(clock)))
@@ -267,16 +267,16 @@ type RespondByFetchOptions = {
   readonly report: (event: CacheEvent) => void
 }
 
-const noFields = {}
+const noHeaders = {}
 
 /** After this many waits for fetches that did not serve it, a reader fetches alone. */
-const mostWaits = 3
+const maxWaits = 3
 
 /** The retry after a failure is never alone: otherwise each of the readers would send a request to a failing upstream. */
 const retriesAlone = (
   { alone, afterFailure }: Extract<Resolution, { kind: 'retry' }>,
   waits: number,
-): boolean => alone || (waits >= mostWaits && !afterFailure)
+): boolean => alone || (waits >= maxWaits && !afterFailure)
 
 /**
  * Readers that get the response to the request of another one, in one turn of the event loop: thousands may wait for one fetch, and
@@ -289,7 +289,7 @@ type FetchReader = {
   readonly read: CacheRead
   readonly forward: Forward
   readonly first: FetchNeeded
-  readonly resolve: (answer: PerhapsLater) => void
+  readonly resolve: (response: PerhapsLater) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -308,7 +308,7 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
   const resolveWaiter = createResolveWaiter(options)
   const turns = createFairTurns(followersPerTurn)
 
-  /** Readers of one key share a fetch only if they select the same response, by the selecting fields known so far. */
+  /** Readers of one key share a fetch only if they select the same response, by the selecting headers known so far. */
   const variantOf = (read: CacheRead): string => {
     const newest = store.peek(read.key).at(-1)
     return newest === undefined ? '' : varyKey(newest.varyNames, read)
@@ -325,7 +325,7 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
       forward,
       reason,
       stored,
-      rangeFields: mode === 'alone' ? rangeFields(read) : noFields,
+      rangeHeaders: mode === 'alone' ? rangeHeaders(read) : noHeaders,
       variant: variantOf(read),
       since: log.sequence,
       mode,
@@ -333,9 +333,9 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
 
   const fetchesAlone = (read: CacheRead): boolean =>
     isHead(read.method) ||
-    read.fields['range'] !== undefined ||
+    read.headers['range'] !== undefined ||
     carriesOwnCredential(read) ||
-    read.isOutdated?.() === true ||
+    read.isStale?.() === true ||
     hitForPass.has(read.key, clock.monotonic())
 
   /**
@@ -389,8 +389,8 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
       try {
         const resolved = resolveWaiter(outcome, waiting)
         if (resolved instanceof Promise)
-          resolved.then((resolution) => answerOrRetry(reader, attempt, isLeader, resolution)).catch(failed)
-        else answerOrRetry(reader, attempt, isLeader, resolved)
+          resolved.then((resolution) => respondOrRetry(reader, attempt, isLeader, resolution)).catch(failed)
+        else respondOrRetry(reader, attempt, isLeader, resolved)
       } catch (error) {
         failed(error)
       }
@@ -398,14 +398,14 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
     waiting.fetch.wait(read.signal, settled, reject)
   }
 
-  const answerOrRetry = (
+  const respondOrRetry = (
     reader: FetchReader,
     attempt: WaitAttempt,
     isLeader: boolean,
     resolution: Resolution,
   ): void => {
     if (resolution.kind === 'respond') {
-      inTurn(reader, isLeader, () => reader.resolve(resolution.answer()))
+      inTurn(reader, isLeader, () => reader.resolve(resolution.response()))
       return
     }
     const at = readClock(clock)
@@ -418,7 +418,7 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
     }
     wait(reader, {
       need: decision.kind === 'fetch' ? decision : attempt.need,
-      alone: retriesAlone(resolution, attempt.waits) || reader.read.isOutdated?.() === true,
+      alone: retriesAlone(resolution, attempt.waits) || reader.read.isStale?.() === true,
       hasRetried: attempt.hasRetried || resolution.afterFailure,
       waits: attempt.waits + 1,
     })
@@ -427,7 +427,7 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
   return {
     /** Rejects with what `forward` rejects with. */
     respond: (read: CacheRead, forward: Forward, need: FetchNeeded) =>
-      new Promise<CacheAnswer>((resolve, reject) => {
+      new Promise<CacheResponse>((resolve, reject) => {
         const reader = { read, forward, first: need, resolve, reject }
         wait(reader, { need, alone: fetchesAlone(read), hasRetried: false, waits: 1 })
       }),

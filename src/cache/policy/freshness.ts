@@ -5,17 +5,17 @@ import {
   deltaSeconds,
   nonNegativeInteger,
   parseCacheControl,
-  qualifiedFields,
+  qualifiedHeaders,
   unreadableDirectives,
-} from '../../http/caching-fields.ts'
+} from '../../http/caching-headers.ts'
 import { parseHttpDate } from '../../http/conditional/dates.ts'
-import { remembered } from '../../http/memo.ts'
-import { type FieldLines, fieldValue, fieldValues, type ResponseHead } from '../../http/message.ts'
+import { memoize } from '../../http/memo.ts'
+import { type HeaderLines, headerValue, headerValues, type ResponseHead } from '../../http/message.ts'
 import { bareItem, type Member, readDictionary } from '../../http/structured-fields.ts'
-import type { CachePolicy, CacheRule, WhileHeard } from '../decide-caching.ts'
+import type { CachePolicy, CacheRule, FeedLifetime } from '../decide-caching.ts'
 
 /** Most specific first (RFC 9213 §2.2). */
-const targetedFields = ['trellis-cache-control', 'cdn-cache-control'] as const
+const targetedHeaders = ['trellis-cache-control', 'cdn-cache-control'] as const
 
 const numeric: ReadonlySet<string> = new Set([
   'max-age',
@@ -50,10 +50,10 @@ const readArgument = (key: string, member: Member): Argument => {
 }
 
 /**
- * undefined when the field is empty: it then counts as absent (RFC 9213 §2.1). One that is no dictionary, or has a value of the wrong
+ * undefined when the header is empty: it then counts as absent (RFC 9213 §2.1). One that is no dictionary, or has a value of the wrong
  * type, would count as absent too; here it counts as no-store, because nobody knows what its sender wanted of caches.
  */
-const parseTargeted = remembered((value): Directives | undefined => {
+const parseTargeted = memoize((value): Directives | undefined => {
   const members = readDictionary(value)
   if (members === undefined) return unreadableDirectives(value)
   if (members.size === 0) return undefined
@@ -66,9 +66,9 @@ const parseTargeted = remembered((value): Directives | undefined => {
   return directives
 })
 
-const findTargeted = (fields: FieldLines): Directives | undefined => {
-  for (const name of targetedFields) {
-    const lines = fieldValues(fields, name)
+const findTargeted = (headers: HeaderLines): Directives | undefined => {
+  for (const name of targetedHeaders) {
+    const lines = headerValues(headers, name)
     if (lines.length === 0) continue
     // A string that spans two lines would hide what is between.
     const isWhole = lines.length === 1 || lines.every((line) => readDictionary(line) !== undefined)
@@ -80,75 +80,76 @@ const findTargeted = (fields: FieldLines): Directives | undefined => {
 }
 
 /** What older servers and programs write for surrogates and HTTP/1.0 caches counts where it forbids. */
-const surrogateForbids = (fields: FieldLines): boolean =>
-  /no-store|private/i.test(fieldValue(fields, 'surrogate-control') ?? '')
+const surrogateForbids = (headers: HeaderLines): boolean =>
+  /no-store|private/i.test(headerValue(headers, 'surrogate-control') ?? '')
 
-const pragmaForbids = (fields: FieldLines): boolean => /no-cache/i.test(fieldValue(fields, 'pragma') ?? '')
+const pragmaForbids = (headers: HeaderLines): boolean =>
+  /no-cache/i.test(headerValue(headers, 'pragma') ?? '')
 
-/** The directives of a response for a shared cache, from Cache-Control or a targeted field. Seconds; `invalid` where there is no valid number. */
+/** The directives of a response for a shared cache, from Cache-Control or a targeted header. Seconds; `invalid` where there is no valid number. */
 const controlBy = (source: 'targeted' | 'cache-control' | 'none', directives: Directives) => {
-  const noCacheFields = qualifiedFields(directives, 'no-cache')
-  const privateFields = qualifiedFields(directives, 'private')
+  const noCacheHeaders = qualifiedHeaders(directives, 'no-cache')
+  const privateHeaders = qualifiedHeaders(directives, 'private')
   return {
-    /** A targeted field (RFC 9213) replaces Cache-Control and Expires. */
+    /** A targeted header (RFC 9213) replaces Cache-Control and Expires. */
     source,
     noStore: directives.has('no-store'),
     /** Unqualified: the whole response must be validated before each reuse. */
-    noCache: directives.has('no-cache') && noCacheFields === undefined,
-    isPrivate: directives.has('private') && privateFields === undefined,
+    noCache: directives.has('no-cache') && noCacheHeaders === undefined,
+    isPrivate: directives.has('private') && privateHeaders === undefined,
     isPublic: directives.has('public'),
     mustUnderstand: directives.has('must-understand'),
     /** must-revalidate or proxy-revalidate: never served stale. */
     mustRevalidate: directives.has('must-revalidate') || directives.has('proxy-revalidate'),
     /** These permit storing responses to credentials (RFC 9111 §3.5); proxy-revalidate does not. */
-    permitsCredentials:
+    allowsCredentials:
       directives.has('must-revalidate') || directives.has('public') || directives.has('s-maxage'),
     maxAge: deltaSeconds(directives, 'max-age'),
     sMaxAge: deltaSeconds(directives, 's-maxage'),
     staleWhileRevalidate: deltaSeconds(directives, 'stale-while-revalidate'),
     staleIfError: deltaSeconds(directives, 'stale-if-error'),
-    /** Fields that no-cache or private name (RFC 9111 §5.2.2.4, §5.2.2.7). */
-    notStored: [...(noCacheFields ?? []), ...(privateFields ?? [])],
-    hasQualifiedPrivate: privateFields !== undefined,
+    /** Headers that no-cache or private name (RFC 9111 §5.2.2.4, §5.2.2.7). */
+    notStored: [...(noCacheHeaders ?? []), ...(privateHeaders ?? [])],
+    hasQualifiedPrivate: privateHeaders !== undefined,
   }
 }
 
 export type ResponseControl = Readonly<ReturnType<typeof controlBy>>
 
 const noControl: ResponseControl = controlBy('none', parseCacheControl(undefined))
-const byCacheControl = remembered((value) => controlBy('cache-control', parseCacheControl(value)))
+const byCacheControl = memoize((value) => controlBy('cache-control', parseCacheControl(value)))
 
-const generalControl = (fields: FieldLines): ResponseControl => {
-  const lines = fieldValues(fields, 'cache-control')
+const generalControl = (headers: HeaderLines): ResponseControl => {
+  const lines = headerValues(headers, 'cache-control')
   const [only] = lines
   if (only === undefined) return noControl
-  return lines.length === 1 ? byCacheControl(only) : controlBy('cache-control', cacheControlOf(fields))
+  return lines.length === 1 ? byCacheControl(only) : controlBy('cache-control', cacheControlOf(headers))
 }
 
-const readControl = (fields: FieldLines): ResponseControl => {
-  const targeted = findTargeted(fields)
+const readControl = (headers: HeaderLines): ResponseControl => {
+  const targeted = findTargeted(headers)
   if (targeted !== undefined) return controlBy('targeted', targeted)
-  const general = generalControl(fields)
-  return !general.noStore && surrogateForbids(fields)
+  const general = generalControl(headers)
+  return !general.noStore && surrogateForbids(headers)
     ? { ...general, noStore: true, mustUnderstand: false }
     : general
 }
 
-let last: { readonly of: FieldLines; readonly control: ResponseControl } | undefined
+let last: { readonly of: HeaderLines; readonly control: ResponseControl } | undefined
 
-/** Read once for all that ask about a response in a row: whether it is stored, and with which fields and terms. */
-export const responseControl = (fields: FieldLines): ResponseControl => {
-  if (last?.of !== fields) last = { of: fields, control: readControl(fields) }
+/** Read once for all that ask about a response in a row: whether it is stored, and with which headers and terms. */
+export const responseControl = (headers: HeaderLines): ResponseControl => {
+  if (last?.of !== headers) last = { of: headers, control: readControl(headers) }
   return last.control
 }
 
 /** Pragma has no meaning in a response (RFC 9111 §5.4), but those who write it without Cache-Control want no cache. */
-export const forbidsByPragma = (fields: FieldLines, control: ResponseControl): boolean =>
-  control.source === 'none' && pragmaForbids(fields)
+export const forbidsByPragma = (headers: HeaderLines, control: ResponseControl): boolean =>
+  control.source === 'none' && pragmaForbids(headers)
 
 /** The first member counts, and an Age that is no integer is ignored (RFC 9111 §5.1). Milliseconds. */
 const ageValueMs = (head: ResponseHead): number => {
-  const first = fieldValues(head.fields, 'age')[0]?.split(',', 1)[0]?.trim()
+  const first = headerValues(head.headers, 'age')[0]?.split(',', 1)[0]?.trim()
   return (nonNegativeInteger(first) ?? 0) * 1000
 }
 
@@ -167,7 +168,7 @@ export const correctedInitialAgeMs = (
   const delay = Math.max(0, times.received.monotonic - times.requested.monotonic)
   const corrected = ageValueMs(head) + delay
   if (!trustDate) return corrected
-  const date = parseHttpDate(fieldValue(head.fields, 'date') ?? '', times.received.now)
+  const date = parseHttpDate(headerValue(head.headers, 'date') ?? '', times.received.now)
   const apparent = date === undefined ? 0 : Math.max(0, times.received.now - date)
   return Math.max(apparent, corrected)
 }
@@ -187,16 +188,16 @@ const fromSeconds = (seconds: number | 'invalid'): Freshness => ({
 })
 
 const fromExpires = (head: ResponseHead, responseTime: number): Freshness | undefined => {
-  const lines = fieldValues(head.fields, 'expires')
+  const lines = headerValues(head.headers, 'expires')
   if (lines.length === 0) return undefined
   // Two lines, or a value that is no date, such as `0`, mean already expired (RFC 9111 §5.3).
   const expires = lines.length === 1 ? parseHttpDate(lines[0] ?? '', responseTime) : undefined
   if (expires === undefined) return { lifetimeMs: 0, source: 'upstream' }
-  const date = parseHttpDate(fieldValue(head.fields, 'date') ?? '', responseTime) ?? responseTime
+  const date = parseHttpDate(headerValue(head.headers, 'date') ?? '', responseTime) ?? responseTime
   return { lifetimeMs: Math.max(0, expires - date), source: 'upstream' }
 }
 
-/** In the order of RFC 9111 §4.2.1; with a targeted field Expires is ignored (RFC 9213 §2.2). */
+/** In the order of RFC 9111 §4.2.1; with a targeted header Expires is ignored (RFC 9213 §2.2). */
 const fromUpstream = (
   head: ResponseHead,
   control: ResponseControl,
@@ -220,9 +221,9 @@ const heuristic = (
   responseTime: number,
 ): Freshness | undefined => {
   if (!isHeuristicallyCacheable(head.status) && !control.isPublic) return undefined
-  const modified = parseHttpDate(fieldValue(head.fields, 'last-modified') ?? '', responseTime)
+  const modified = parseHttpDate(headerValue(head.headers, 'last-modified') ?? '', responseTime)
   if (modified === undefined) return undefined
-  const date = parseHttpDate(fieldValue(head.fields, 'date') ?? '', responseTime) ?? responseTime
+  const date = parseHttpDate(headerValue(head.headers, 'date') ?? '', responseTime) ?? responseTime
   const lifetimeMs = Math.min(Math.max(0, date - modified) * heuristicShare, longestHeuristicMs)
   return { lifetimeMs, source: 'heuristic' }
 }
@@ -268,37 +269,37 @@ export const freshnessLifetime = (
   const freshness = plainLifetime(head, control, policy, responseTime)
   const leftMs = (policy.endsAt ?? Number.POSITIVE_INFINITY) - responseTime
   if (leftMs <= 0) return { lifetimeMs: 0, source: 'ended' }
-  const mostMs = Math.min(changesByClockMs(head), leftMs)
-  return freshness.lifetimeMs <= mostMs ? freshness : { ...freshness, lifetimeMs: mostMs }
+  const maxMs = Math.min(changesByClockMs(head), leftMs)
+  return freshness.lifetimeMs <= maxMs ? freshness : { ...freshness, lifetimeMs: maxMs }
 }
 
 /**
  * How long caches in front of the gateway may keep a response: `longestMs` in place of the lifetime of a rule, never longer than the
  * upstream states, or than nothing changes by the clock.
  */
-export const receiverLifetimeMs = (
+export const downstreamLifetimeMs = (
   head: ResponseHead,
   policy: CachePolicy,
   responseTime: number,
   longestMs: number,
 ): number => {
-  const { lifetimeMs, source } = plainLifetime(head, responseControl(head.fields), policy, responseTime)
+  const { lifetimeMs, source } = plainLifetime(head, responseControl(head.headers), policy, responseTime)
   const isNegative = head.status === 404 || head.status === 410
   const isRuled = (source === 'rule' || source === 'override') && !isNegative
   return Math.min(longestMs, changesByClockMs(head), isRuled && lifetimeMs > 0 ? longestMs : lifetimeMs)
 }
 
 /** The lifetime of a rule is for changes that nothing reports: that of a change feed replaces it where it is longer. */
-const heardLifetime = (
+const feedLifetimeOf = (
   head: ResponseHead,
   { lifetimeMs, source }: Freshness,
-  { whileHeard }: CachePolicy,
-): WhileHeard | undefined => {
-  if (whileHeard === undefined || head.status !== 200 || lifetimeMs === 0) return undefined
+  { feedLifetime }: CachePolicy,
+): FeedLifetime | undefined => {
+  if (feedLifetime === undefined || head.status !== 200 || lifetimeMs === 0) return undefined
   if (source !== 'rule' && source !== 'override') return undefined
-  const mostMs = Math.min(whileHeard.lifetimeMs, changesByClockMs(head))
-  if (mostMs <= lifetimeMs) return undefined
-  return mostMs === whileHeard.lifetimeMs ? whileHeard : { ...whileHeard, lifetimeMs: mostMs }
+  const maxMs = Math.min(feedLifetime.lifetimeMs, changesByClockMs(head))
+  if (maxMs <= lifetimeMs) return undefined
+  return maxMs === feedLifetime.lifetimeMs ? feedLifetime : { ...feedLifetime, lifetimeMs: maxMs }
 }
 
 const windowMs = (seconds: number | 'invalid' | undefined, ruled: number | undefined): number => {
@@ -318,7 +319,7 @@ export const reuseTerms = (
   const ruled = freshness.source === 'override' || freshness.source === 'rule'
   const override = freshness.source === 'override'
   const must = control.mustRevalidate && !override
-  // s-maxage means proxy-revalidate (RFC 9111 §5.2.2.10), unless the same field grants a window of staleness (RFC 5861).
+  // s-maxage means proxy-revalidate (RFC 9111 §5.2.2.10), unless the same header grants a window of staleness (RFC 5861).
   const strict = must || (control.sMaxAge !== undefined && !override)
   const swr = override ? undefined : control.staleWhileRevalidate
   const sie = override ? undefined : control.staleIfError
@@ -329,7 +330,7 @@ export const reuseTerms = (
     staleIfErrorMs: must ? 0 : windowMs(sie, strict ? 0 : rule?.staleIfErrorMs),
     validateAlways: control.noCache && !override,
     neverStale: strict,
-    whileHeard: heardLifetime(head, freshness, policy),
+    feedLifetime: feedLifetimeOf(head, freshness, policy),
   }
 }
 

@@ -3,21 +3,21 @@ import {
   type Directives,
   deltaSeconds,
   parseCacheControl,
-  type SelectingFields,
+  type SelectingHeaders,
   varyKey,
-} from '../../http/caching-fields.ts'
+} from '../../http/caching-headers.ts'
 import { formatHttpDate } from '../../http/conditional/dates.ts'
 import { matchesWeakly, parseEntityTag } from '../../http/conditional/preconditions.ts'
 import { tagOfDecoded } from '../../http/content-coding.ts'
-import { endToEndFields } from '../../http/forwardable-fields.ts'
+import { endToEndHeaders } from '../../http/forwardable-headers.ts'
 import {
-  fieldValue,
-  type RequestFields,
+  headerValue,
+  type RequestHeaders,
   type ResponseHead,
   type ResponseHints,
-  requestField,
-  withField,
-  withoutFields,
+  requestHeader,
+  withHeader,
+  withoutHeaders,
 } from '../../http/message.ts'
 import type { CacheRead } from '../cache-read.ts'
 import type { CacheProfile } from '../decide-caching.ts'
@@ -34,10 +34,10 @@ export type Reuse =
   /** only-if-cached, and no stored response can be reused. */
   | { readonly kind: 'unavailable' }
 
-/** The stored response whose selecting fields the request matches, the newest one if several do (RFC 9111 §4.1). */
+/** The stored response whose selecting headers the request matches, the newest one if several do (RFC 9111 §4.1). */
 export const selectVariant = (
   variants: readonly StoredResponse[],
-  selecting: SelectingFields,
+  selecting: SelectingHeaders,
 ): StoredResponse | undefined => {
   let selected: StoredResponse | undefined
   let names: readonly string[] | undefined
@@ -76,9 +76,9 @@ const milliseconds = (directives: Directives, name: string, absent: number, inva
  * Request directives are advisory (RFC 9111 §5.2.1). `safe` ignores them: HTTP clients send no-cache by themselves (fetch with
  * `cache: 'no-store'`), and freshness after writes does not depend on them.
  */
-const requestControl = (fields: RequestFields, profile: CacheProfile): RequestControl => {
-  if (profile === 'safe' || fields['cache-control'] === undefined) return noControl
-  const directives = parseCacheControl(requestField(fields, 'cache-control'))
+const requestControl = (headers: RequestHeaders, profile: CacheProfile): RequestControl => {
+  if (profile === 'safe' || headers['cache-control'] === undefined) return noControl
+  const directives = parseCacheControl(requestHeader(headers, 'cache-control'))
   const anyStaleness = directives.has('max-stale') && directives.get('max-stale') === undefined
   return {
     validate: directives.has('no-cache'),
@@ -105,8 +105,8 @@ export const currentAgeMs = (
 ): number => initialAgeMs + Math.max(0, at.now - received.now, at.monotonic - received.monotonic)
 
 /** How long a response is fresh at that moment. */
-export const lifetimeAt = ({ lifetimeMs, whileHeard }: StoredResponse, at: Moment): number =>
-  whileHeard?.feed.isCurrent(at) === true ? whileHeard.lifetimeMs : lifetimeMs
+export const lifetimeAt = ({ lifetimeMs, feedLifetime }: StoredResponse, at: Moment): number =>
+  feedLifetime?.feed.isCurrent(at) === true ? feedLifetime.lifetimeMs : lifetimeMs
 
 /** A stale response may be served when the upstream allows it (RFC 5861) or the reader (max-stale). */
 const mayServeStale = (
@@ -142,11 +142,11 @@ const decideStored = (
 
 export const decideReuse = (
   variants: readonly StoredResponse[],
-  selecting: SelectingFields & { readonly fields: RequestFields },
+  selecting: SelectingHeaders & { readonly headers: RequestHeaders },
   profile: CacheProfile,
   at: Moment,
 ): Reuse => {
-  const control = requestControl(selecting.fields, profile)
+  const control = requestControl(selecting.headers, profile)
   const stored = selectVariant(variants, selecting)
   if (stored === undefined)
     return fetchOrUnavailable(control, variants.length === 0 ? 'uri-miss' : 'vary-miss', undefined)
@@ -158,10 +158,10 @@ export const decideReuse = (
 const disconnectedMs = 86_400_000
 
 /** With a change feed it was fresh until the last successful poll: an upstream that fails also ends its feed. */
-const staleForMs = ({ lifetimeMs, whileHeard }: StoredResponse, ageMs: number, at: Moment): number =>
-  whileHeard === undefined
+const staleForMs = ({ lifetimeMs, feedLifetime }: StoredResponse, ageMs: number, at: Moment): number =>
+  feedLifetime === undefined
     ? ageMs - lifetimeMs
-    : Math.min(ageMs - lifetimeMs, Math.max(ageMs - whileHeard.lifetimeMs, whileHeard.feed.endedMs(at)))
+    : Math.min(ageMs - lifetimeMs, Math.max(ageMs - feedLifetime.lifetimeMs, feedLifetime.feed.endedMs(at)))
 
 /** `unreachable`: there is no response at all, as opposed to a 5xx. */
 export const mayServeOnError = (
@@ -196,18 +196,18 @@ export const createReuse = (
   }
 }
 
-/** Fields of a conditional request that validates a stored response (RFC 9111 §4.3.1); empty when it has no validator. */
-export const validationFields = (stored: StoredResponse): Readonly<Record<string, string>> => {
-  const fields: Record<string, string> = {}
-  if (stored.upstreamTag !== undefined) fields['if-none-match'] = stored.upstreamTag
-  const modified = fieldValue(stored.fields, 'last-modified')
-  if (modified !== undefined) fields['if-modified-since'] = modified
-  return fields
+/** Headers of a conditional request that validates a stored response (RFC 9111 §4.3.1); empty when it has no validator. */
+export const validationHeaders = (stored: StoredResponse): Readonly<Record<string, string>> => {
+  const headers: Record<string, string> = {}
+  if (stored.upstreamTag !== undefined) headers['if-none-match'] = stored.upstreamTag
+  const modified = headerValue(stored.headers, 'last-modified')
+  if (modified !== undefined) headers['if-modified-since'] = modified
+  return headers
 }
 
 /** Is a 304 about this stored response (RFC 9111 §4.3.4)? Without an entity tag it cannot be about another. */
 export const confirmsStored = (response: ResponseHead, stored: StoredResponse): boolean => {
-  const responseTag = parseEntityTag(fieldValue(response.fields, 'etag') ?? '')
+  const responseTag = parseEntityTag(headerValue(response.headers, 'etag') ?? '')
   const storedTag = parseEntityTag(stored.upstreamTag ?? '')
   return responseTag === undefined || storedTag === undefined || matchesWeakly(responseTag, storedTag)
 }
@@ -216,28 +216,28 @@ export const confirmsStored = (response: ResponseHead, stored: StoredResponse): 
 const lengthOf = ({ partial, content }: StoredResponse): number | undefined =>
   partial === undefined ? content.length : partial.total
 
-/** Does the response to a HEAD describe the stored content? Only fields that it has can contradict (RFC 9111 §4.3.5). */
+/** Does the response to a HEAD describe the stored content? Only headers that it has can contradict (RFC 9111 §4.3.5). */
 export const describesStored = (response: ResponseHead, stored: StoredResponse): boolean => {
-  const length = fieldValue(response.fields, 'content-length')
-  const modified = fieldValue(response.fields, 'last-modified')
-  const tag = fieldValue(response.fields, 'etag')
+  const length = headerValue(response.headers, 'content-length')
+  const modified = headerValue(response.headers, 'last-modified')
+  const tag = headerValue(response.headers, 'etag')
   return (
     (length === undefined || length === String(lengthOf(stored))) &&
-    (modified === undefined || modified === fieldValue(stored.fields, 'last-modified')) &&
+    (modified === undefined || modified === headerValue(stored.headers, 'last-modified')) &&
     (tag === undefined || tag === stored.upstreamTag) &&
-    fieldValue(response.fields, 'content-encoding') === fieldValue(stored.fields, 'content-encoding')
+    headerValue(response.headers, 'content-encoding') === headerValue(stored.headers, 'content-encoding')
   )
 }
 
-/** Fields that a 304 cannot change: they describe the stored content (RFC 9111 §3.2), or the empty one of the 304. */
+/** Headers that a 304 cannot change: they describe the stored content (RFC 9111 §3.2), or the empty one of the 304. */
 const notUpdated: ReadonlySet<string> = new Set([
   ...['content-length', 'content-encoding', 'content-range'],
   ...['content-digest', 'repr-digest', 'content-md5', 'digest'],
 ])
 
-const isDecoded = ({ upstreamTag, fields }: StoredResponse): boolean => {
+const isDecoded = ({ upstreamTag, headers }: StoredResponse): boolean => {
   const decoded = tagOfDecoded(upstreamTag ?? '')
-  return decoded !== upstreamTag && fieldValue(fields, 'etag') === decoded
+  return decoded !== upstreamTag && headerValue(headers, 'etag') === decoded
 }
 
 const freshenedHints = (
@@ -246,19 +246,19 @@ const freshenedHints = (
 ): ResponseHints | undefined =>
   given === undefined ? stored : { tags: given.tags ?? stored?.tags, maxAge: given.maxAge ?? stored?.maxAge }
 
-/** Head of the stored response with the fields of the 304 in place of its own (RFC 9111 §3.2, §4.3.4). */
+/** Head of the stored response with the headers of the 304 in place of its own (RFC 9111 §3.2, §4.3.4). */
 export const freshenedHead = (
   stored: StoredResponse,
   response: ResponseHead,
   receivedAt: number,
 ): ResponseHead => {
-  let updates = withoutFields(endToEndFields(response.fields), notUpdated)
+  let updates = withoutHeaders(endToEndHeaders(response.headers), notUpdated)
   // A 304 without a Date was made when it arrived (RFC 9110 §6.6.1); the stored Date would make the response old at once.
-  if (fieldValue(updates, 'date') === undefined) updates.push('Date', formatHttpDate(receivedAt))
-  const tag = fieldValue(updates, 'etag')
+  if (headerValue(updates, 'date') === undefined) updates.push('Date', formatHttpDate(receivedAt))
+  const tag = headerValue(updates, 'etag')
   // The stored content was decoded: the tag of the upstream's coded form would name other bytes.
-  if (tag !== undefined && isDecoded(stored)) updates = withField(updates, 'ETag', tagOfDecoded(tag))
+  if (tag !== undefined && isDecoded(stored)) updates = withHeader(updates, 'ETag', tagOfDecoded(tag))
   const updated = new Set(updates.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()))
-  const fields = [...withoutFields(stored.fields, updated), ...updates]
-  return { status: stored.status, fields, hints: freshenedHints(stored.hints, response.hints) }
+  const headers = [...withoutHeaders(stored.headers, updated), ...updates]
+  return { status: stored.status, headers, hints: freshenedHints(stored.hints, response.hints) }
 }

@@ -1,16 +1,16 @@
-import { parseVary } from '../../http/caching-fields.ts'
+import { parseVary } from '../../http/caching-headers.ts'
 import { formatHttpDate } from '../../http/conditional/dates.ts'
 import { contentEntityTag } from '../../http/conditional/preconditions.ts'
-import { carriesToken } from '../../http/credential-fields.ts'
-import { endToEndFields } from '../../http/forwardable-fields.ts'
+import { carriesToken } from '../../http/credential-headers.ts'
+import { endToEndHeaders } from '../../http/forwardable-headers.ts'
 import {
-  type FieldLines,
-  fieldValue,
-  fieldValues,
+  type HeaderLines,
+  headerValue,
+  headerValues,
   isEventStream,
   type ResponseHead,
-  requestField,
-  withoutFields,
+  requestHeader,
+  withoutHeaders,
 } from '../../http/message.ts'
 import type { CacheRead } from '../cache-read.ts'
 import type { CachePolicy } from '../decide-caching.ts'
@@ -24,18 +24,18 @@ import {
   responseControl,
 } from './freshness.ts'
 
-const none: FieldLines = []
+const none: HeaderLines = []
 
 /**
- * Fields that are not stored but sent to the client that fetched the response: the upstream's Age, and fields that no-cache or
+ * Headers that are not stored but sent to the client that fetched the response: the upstream's Age, and headers that no-cache or
  * private name.
  */
-export const fieldsNotStored = (response: ResponseHead): FieldLines => {
-  const { notStored } = responseControl(response.fields)
-  if (notStored.length === 0 && fieldValue(response.fields, 'age') === undefined) return none
+export const headersNotStored = (response: ResponseHead): HeaderLines => {
+  const { notStored } = responseControl(response.headers)
+  if (notStored.length === 0 && headerValue(response.headers, 'age') === undefined) return none
   const lines: string[] = []
   for (const name of new Set(['age', ...notStored])) {
-    for (const value of fieldValues(response.fields, name)) lines.push(name, value)
+    for (const value of headerValues(response.headers, name)) lines.push(name, value)
   }
   return lines
 }
@@ -45,24 +45,24 @@ const alwaysRemoved: ReadonlySet<string> = new Set(['age', 'content-length'])
 const removedBy = ({ notStored }: ResponseControl): ReadonlySet<string> =>
   notStored.length === 0 ? alwaysRemoved : new Set([...alwaysRemoved, ...notStored])
 
-/** Fields that may be stored: none of the connection (RFC 9111 §3.1), none that no-cache or private name, no Age and no length. */
-export const storableFields = (fields: FieldLines, control: ResponseControl): string[] =>
-  withoutFields(endToEndFields(fields), removedBy(control))
+/** Headers that may be stored: none of the connection (RFC 9111 §3.1), none that no-cache or private name, no Age and no length. */
+export const storableHeaders = (headers: HeaderLines, control: ResponseControl): string[] =>
+  withoutHeaders(endToEndHeaders(headers), removedBy(control))
 
-/** Fields as stored: those that may be, the length of the content, and Date and ETag where the upstream sent none. */
-export const storedFields = (
+/** Headers as stored: those that may be, the length of the content, and Date and ETag where the upstream sent none. */
+export const storedHeaders = (
   head: ResponseHead,
   content: Buffer,
   control: ResponseControl,
   receivedAt: number,
 ): string[] => {
-  const fields = storableFields(head.fields, control)
-  if (fieldValue(fields, 'date') === undefined) fields.push('Date', formatHttpDate(receivedAt))
-  if (head.status === 200 && fieldValue(fields, 'etag') === undefined)
-    fields.push('ETag', contentEntityTag(content))
+  const headers = storableHeaders(head.headers, control)
+  if (headerValue(headers, 'date') === undefined) headers.push('Date', formatHttpDate(receivedAt))
+  if (head.status === 200 && headerValue(headers, 'etag') === undefined)
+    headers.push('ETag', contentEntityTag(content))
   // RFC 9110 §8.6: no Content-Length with 204.
-  if (head.status !== 204) fields.push('Content-Length', String(content.length))
-  return fields
+  if (head.status !== 204) headers.push('Content-Length', String(content.length))
+  return headers
 }
 
 /** Final statuses whose meaning for a cache is implemented (must-understand, RFC 9111 §5.2.2.3); 304 is handled elsewhere. */
@@ -95,7 +95,7 @@ const statusReason = (
 }
 
 const directiveReason = (
-  { fields }: ResponseHead,
+  { headers }: ResponseHead,
   { partition, policy }: Pick<CacheRead, 'partition' | 'policy'>,
   control: ResponseControl,
   authorized: boolean,
@@ -107,22 +107,22 @@ const directiveReason = (
   if (control.hasQualifiedPrivate && !wide) return 'private'
   // must-understand makes no-store void for a status in `understood` (RFC 9111 §5.2.2.3).
   if (control.noStore && !override && !(wide && control.mustUnderstand)) return 'no-store'
-  if (!wide && !override && forbidsByPragma(fields, control)) return 'no-store'
-  const credentialsForbid = authorized && partition === 'public' && !control.permitsCredentials
+  if (!wide && !override && forbidsByPragma(headers, control)) return 'no-store'
+  const credentialsForbid = authorized && partition === 'public' && !control.allowsCredentials
   return credentialsForbid ? 'authorization' : undefined
 }
 
-const fieldReason = (
+const headerReason = (
   head: ResponseHead,
   policy: CachePolicy,
   control: ResponseControl,
 ): NoStoreReason | undefined => {
   if (isEventStream(head)) return 'event-stream'
-  if (parseVary(head.fields).kind === 'any') return 'vary-any'
-  if (carriesToken(head.fields, [...(policy.harmlessResponseFields ?? []), ...control.notStored]))
+  if (parseVary(head.headers).kind === 'any') return 'vary-any'
+  if (carriesToken(head.headers, [...(policy.harmlessResponseHeaders ?? []), ...control.notStored]))
     return 'token'
   if (policy.profile === 'rfc-shared-cache') return undefined
-  return fieldValue(head.fields, 'set-cookie') === undefined ? undefined : 'set-cookie'
+  return headerValue(head.headers, 'set-cookie') === undefined ? undefined : 'set-cookie'
 }
 
 /** A response that is not fresh is stored only for its validators. */
@@ -133,7 +133,8 @@ const freshnessReason = (
   freshness: Freshness,
 ): NoStoreReason | undefined => {
   const validator =
-    fieldValue(head.fields, 'etag') !== undefined || fieldValue(head.fields, 'last-modified') !== undefined
+    headerValue(head.headers, 'etag') !== undefined ||
+    headerValue(head.headers, 'last-modified') !== undefined
   // no-cache requires a validation before each reuse: without a validator it could never be reused.
   const reusable = validator || !control.noCache || freshness.source === 'override'
   if (freshness.lifetimeMs > 0 && reusable) return undefined
@@ -172,16 +173,16 @@ export const mayShareError = (head: ResponseHead, reason: NoStoreReason, policy:
  */
 export const storageOf = (
   head: ResponseHead,
-  read: Pick<CacheRead, 'partition' | 'fields' | 'policy'>,
+  read: Pick<CacheRead, 'partition' | 'headers' | 'policy'>,
   receivedAt: number,
-  authorized = requestField(read.fields, 'authorization') !== undefined,
+  authorized = requestHeader(read.headers, 'authorization') !== undefined,
 ): StorageDecision => {
   const { policy } = read
-  const control = responseControl(head.fields)
+  const control = responseControl(head.headers)
   const reason =
     statusReason(head.status, policy, control) ??
     directiveReason(head, read, control, authorized) ??
-    fieldReason(head, policy, control) ??
+    headerReason(head, policy, control) ??
     freshnessReason(head, policy, control, freshnessLifetime(head, control, policy, receivedAt))
   return reason === undefined ? store : { kind: 'no-store', reason }
 }

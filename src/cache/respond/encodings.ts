@@ -11,21 +11,21 @@ import {
   acceptedForms,
   availableCodings,
   type Coding,
-  codedFields,
+  codedHeaders,
   compress,
 } from '../../http/content-coding.ts'
-import { remembered } from '../../http/memo.ts'
+import { memoize } from '../../http/memo.ts'
 import {
   discard,
-  type FieldLines,
-  fieldValue,
   type GatewayResponse,
-  hasField,
+  type HeaderLines,
+  hasHeader,
+  headerValue,
   ownBytes,
-  type RequestFields,
+  type RequestHeaders,
   type ResponseHead,
-  requestField,
-  withoutFields,
+  requestHeader,
+  withoutHeaders,
 } from '../../http/message.ts'
 import { isGet, isHead } from '../../http/methods.ts'
 import { type CacheRead, type ReaderFacts, takesUncodedOnly } from '../cache-read.ts'
@@ -35,7 +35,7 @@ import type { CodedForm, StoredResponse } from '../store/stored-response.ts'
 
 /** Without range and precondition: one response serves all such readers. */
 export const takesWhole = (reader: ReaderFacts): boolean =>
-  isGet(reader.method) && reader.fields['range'] === undefined && !isConditional(reader.fields)
+  isGet(reader.method) && reader.headers['range'] === undefined && !isConditional(reader.headers)
 
 const ranged = (
   reader: ReaderFacts,
@@ -43,7 +43,7 @@ const ranged = (
   content: Buffer,
   now: number,
 ): GatewayResponse => {
-  const selection = rangeOf(reader.fields, whole, content.length, now)
+  const selection = rangeOf(reader.headers, whole, content.length, now)
   switch (selection.kind) {
     case 'whole':
       return whole
@@ -65,15 +65,15 @@ export const responseFor = (reader: ReaderFacts, whole: GatewayResponse, now: nu
   }
   if (isHead(reader.method)) {
     discard(whole.content)
-    const { fields } = whole
+    const { headers } = whole
     return {
       ...whole,
       // The usual array stays: its text is prepared.
-      fields: hasField(fields, digestsOfContent) ? withoutFields(fields, digestsOfContent) : fields,
+      headers: hasHeader(headers, digestsOfContent) ? withoutHeaders(headers, digestsOfContent) : headers,
       content: undefined,
     }
   }
-  const wantsRange = requestField(reader.fields, 'range') !== undefined
+  const wantsRange = requestHeader(reader.headers, 'range') !== undefined
   return wantsRange && Buffer.isBuffer(whole.content) ? ranged(reader, whole, whole.content, now) : whole
 }
 
@@ -82,11 +82,11 @@ const onlyUncoded: AcceptedForms<Coding> = { codings: [], uncoded: true }
 /** Parsed once per stored response, because some get mostly conditional requests. */
 const tags = new WeakMap<ResponseHead, string>()
 
-/** The entity tag of a response as its field spells it; '' when it has none that is valid. */
+/** The entity tag of a response as its header spells it; '' when it has none that is valid. */
 export const currentTag = (response: ResponseHead): string => {
   const knownTag = tags.get(response)
   if (knownTag !== undefined) return knownTag
-  const value = fieldValue(response.fields, 'etag') ?? ''
+  const value = headerValue(response.headers, 'etag') ?? ''
   const tag = parseEntityTag(value) === undefined ? '' : value
   tags.set(response, tag)
   return tag
@@ -105,14 +105,14 @@ const isWeakened = (longer: string, shorter: string): boolean =>
  * Is the tag the only condition, and does it match? Then a 2xx becomes a 304, whatever dates and ranges the request has: If-None-
  * Match takes precedence (RFC 9110 §13.2.2).
  */
-export const asksForTag = (fields: RequestFields, tag: string): boolean => {
-  const condition = requestField(fields, 'if-none-match')
+export const asksForTag = (headers: RequestHeaders, tag: string): boolean => {
+  const condition = requestHeader(headers, 'if-none-match')
   return (
     tag !== '' &&
     condition !== undefined &&
     (condition === tag || isWeakened(condition, tag) || isWeakened(tag, condition)) &&
-    fields['if-match'] === undefined &&
-    fields['if-unmodified-since'] === undefined
+    headers['if-match'] === undefined &&
+    headers['if-unmodified-since'] === undefined
   )
 }
 
@@ -128,18 +128,18 @@ type EncodingsOptions = CompressionOptions & {
 }
 
 /** libuv's four threads also do name look-ups and files. */
-const mostAtOnce = 2
+const maxAtOnce = 2
 
-const lengthened = (fields: FieldLines, coding: Coding, content: Buffer): FieldLines => [
-  ...codedFields(fields, coding),
+const lengthened = (headers: HeaderLines, coding: Coding, content: Buffer): HeaderLines => [
+  ...codedHeaders(headers, coding),
   ...['Content-Length', String(content.length)],
 ]
 
 const codedResponse = (stored: StoredResponse, coding: Coding, content: Buffer): StoredResponse => ({
   ...stored,
   content,
-  fields: lengthened(stored.fields, coding, content),
-  sentFields: stored.sentFields && lengthened(stored.sentFields, coding, content),
+  headers: lengthened(stored.headers, coding, content),
+  sentHeaders: stored.sentHeaders && lengthened(stored.sentHeaders, coding, content),
 })
 
 const meets = (
@@ -147,7 +147,7 @@ const meets = (
   response: StoredResponse,
   name: 'if-match' | 'if-none-match',
 ): boolean => {
-  const condition: RequestFields = { [name]: reader.fields[name] }
+  const condition: RequestHeaders = { [name]: reader.headers[name] }
   const outcome = evaluatePreconditions(condition, 'GET', response, 0)
   return outcome === (name === 'if-match' ? 'proceed' : 'not-modified')
 }
@@ -157,10 +157,10 @@ export const createEncodings = (options: EncodingsOptions) => {
   const { store } = options
   const offered = availableCodings(options.codings)
   /** Clients send a handful of values. */
-  const acceptedByValue = remembered((value) => acceptedForms(value, offered), 64)
+  const acceptedByValue = memoize((value) => acceptedForms(value, offered), 64)
   const acceptedBy = (reader: ReaderFacts): AcceptedForms<Coding> => {
-    const value = requestField(reader.fields, 'accept-encoding')
-    return value === undefined || takesUncodedOnly(reader.fields) ? onlyUncoded : acceptedByValue(value)
+    const value = requestHeader(reader.headers, 'accept-encoding')
+    return value === undefined || takesUncodedOnly(reader.headers) ? onlyUncoded : acceptedByValue(value)
   }
   /** Forms that are made now, by the content they are made of. */
   const making = new Map<Buffer, { readonly coding: Coding; readonly form: Promise<CodedForm> }>()
@@ -205,7 +205,7 @@ export const createEncodings = (options: EncodingsOptions) => {
   const make = (stored: StoredResponse, coding: Coding): Promise<CodedForm> | undefined => {
     const now = making.get(stored.content)
     if (now !== undefined) return now.coding === coding ? now.form : undefined
-    if (making.size >= mostAtOnce || unfit.has(stored.content)) return undefined
+    if (making.size >= maxAtOnce || unfit.has(stored.content)) return undefined
     const form = makeForm(stored, coding)
     making.set(stored.content, { coding, form })
     return form
@@ -223,9 +223,9 @@ export const createEncodings = (options: EncodingsOptions) => {
   /** A client that has an acceptable form keeps it: the 304 must carry the tag of that form (RFC 9111 §4.3.4). */
   const formOf = (stored: StoredResponse, reader: ReaderFacts, accepted: AcceptedForms<Coding>) => {
     const bestForm = best(stored, accepted)
-    const { fields } = reader
-    const isRevalidation = fields['if-none-match'] !== undefined
-    if (isRevalidation ? asksForTag(fields, currentTag(bestForm)) : fields['if-match'] === undefined)
+    const { headers } = reader
+    const isRevalidation = headers['if-none-match'] !== undefined
+    if (isRevalidation ? asksForTag(headers, currentTag(bestForm)) : headers['if-match'] === undefined)
       return bestForm
     const coded = accepted.codings.map((coding) => codedResponse(stored, coding, stored.content))
     const forms = [bestForm, ...(isRevalidation ? coded : []), ...(accepted.uncoded ? [stored] : [])]
@@ -248,7 +248,7 @@ export const createEncodings = (options: EncodingsOptions) => {
      * otherwise the form that the reader prefers is made first.
      */
     formFor: (stored: StoredResponse, reader: ReaderFacts) => {
-      if (!stored.codable || reader.fields['accept-encoding'] === undefined) return stored
+      if (!stored.codable || reader.headers['accept-encoding'] === undefined) return stored
       const accepted = acceptedBy(reader)
       const [preferredCoding] = accepted.codings
       if (preferredCoding === undefined || isMade(stored, preferredCoding))
@@ -256,7 +256,7 @@ export const createEncodings = (options: EncodingsOptions) => {
       const form = make(stored, preferredCoding)
       const bestForm = formOf(stored, reader, accepted)
       // With another coded form, or with a precondition, which mostly leads to a 304, there is nothing to wait for.
-      if (form === undefined || bestForm !== stored || isConditional(reader.fields)) return bestForm
+      if (form === undefined || bestForm !== stored || isConditional(reader.headers)) return bestForm
       return form.then((codedForm) =>
         codedForm.content === undefined ? stored : codedResponse(stored, preferredCoding, codedForm.content),
       )

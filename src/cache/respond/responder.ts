@@ -3,45 +3,45 @@ import type { Moment } from '../../clock.ts'
 import { digestsOfContent, isConditional } from '../../http/conditional/preconditions.ts'
 import {
   contentText,
-  type FieldLines,
   type GatewayResponse,
+  type HeaderLines,
   type HeadText,
-  hasField,
+  hasHeader,
   headText,
   longestText,
   whenKnown,
 } from '../../http/message.ts'
 import { isHead } from '../../http/methods.ts'
-import { type CacheAnswer, type CacheRead, cacheName, forwardedStatus } from '../cache-read.ts'
+import { type CacheRead, type CacheResponse, cacheName, forwardedStatus } from '../cache-read.ts'
 import type { ForwardReason, HitDetail, ReadOutcome, StatusDetail } from '../events.ts'
 import type { ShareableOutcome, StreamingOutcome, UnshareableOutcome } from '../fetch/collapse.ts'
 import { currentAgeMs, lifetimeAt } from '../policy/reuse.ts'
-import type { PreparedAnswers, SharedForm, StoredResponse } from '../store/stored-response.ts'
+import type { PreparedResponses, SharedForm, StoredResponse } from '../store/stored-response.ts'
 import { asksForTag, currentTag, type Encodings, responseFor, takesWhole } from './encodings.ts'
 
 /** Number of contents that are kept as text: at most 3.5 MiB. */
-const mostTexts = 256
+const maxTexts = 256
 
 /**
  * Keeps the contents of the most frequent hits as the Latin-1 text in which they are sent: making one takes a fiftieth of a hit, and
  * a third of what a hit leaves to the garbage collector.
  */
-const createLatin1Memo = (): ((answer: CacheAnswer) => void) => {
-  const answers: CacheAnswer[] = []
+const createLatin1Memo = (): ((response: CacheResponse) => void) => {
+  const responses: CacheResponse[] = []
   let next = 0
-  return (answer) => {
-    const { content } = answer
+  return (response) => {
+    const { content } = response
     if (!Buffer.isBuffer(content) || content.length > longestText) return
-    const oldest = answers[next]
+    const oldest = responses[next]
     if (oldest !== undefined) oldest.text = undefined
-    answers[next] = answer
-    next = (next + 1) % mostTexts
-    answer.text = contentText(content)
+    responses[next] = response
+    next = (next + 1) % maxTexts
+    response.text = contentText(content)
   }
 }
 
 /** A promise where the form that the reader gets is compressed first. */
-export type PerhapsLater = CacheAnswer | Promise<CacheAnswer>
+export type PerhapsLater = CacheResponse | Promise<CacheResponse>
 
 /** `ttl` is negative when the response is stale (RFC 9211 §2.4). */
 export const hitStatus = (ttlSeconds: number, detail?: HitDetail): string =>
@@ -55,31 +55,31 @@ const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000
 const ttlOf = (stored: StoredResponse, ageMs: number, at: Moment): number =>
   seconds(lifetimeAt(stored, at) - ageMs)
 
-const withFields = (stored: StoredResponse, added: FieldLines): GatewayResponse => ({
+const withHeaders = (stored: StoredResponse, added: HeaderLines): GatewayResponse => ({
   status: stored.status,
-  fields: [...(stored.sentFields ?? stored.fields), ...added],
+  headers: [...(stored.sentHeaders ?? stored.headers), ...added],
   content: stored.status === 204 ? undefined : stored.content,
 })
 
 const withAge = (stored: StoredResponse, ageMs: number, status: string): GatewayResponse =>
-  withFields(stored, ['Age', String(seconds(ageMs)), 'Cache-Status', status])
+  withHeaders(stored, ['Age', String(seconds(ageMs)), 'Cache-Status', status])
 
-const answerFor = (
+const respondFor = (
   read: CacheRead,
   response: GatewayResponse,
   outcome: ReadOutcome,
   at: Moment,
-): CacheAnswer => {
-  const { status, fields, content } = responseFor(read, response, at.now)
-  return { status, fields, content, outcome }
+): CacheResponse => {
+  const { status, headers, content } = responseFor(read, response, at.now)
+  return { status, headers, content, outcome }
 }
 
 /** The form that the client shares with others; undefined if its response must be made for it. */
 const sharedForm = (stored: StoredResponse, read: CacheRead): SharedForm | undefined => {
   if (takesWhole(read)) return 'whole'
-  if (!isConditional(read.fields)) return isHead(read.method) ? 'head' : undefined
+  if (!isConditional(read.headers)) return isHead(read.method) ? 'head' : undefined
   const isSuccess = stored.status >= 200 && stored.status < 300
-  return isSuccess && asksForTag(read.fields, currentTag(stored)) ? 'not-modified' : undefined
+  return isSuccess && asksForTag(read.headers, currentTag(stored)) ? 'not-modified' : undefined
 }
 
 /**
@@ -90,10 +90,10 @@ const preparedFor = (
   stored: StoredResponse,
   ageSeconds: number,
   ttlSeconds: number,
-): PreparedAnswers | undefined => {
+): PreparedResponses | undefined => {
   const { prepared } = stored
   if (prepared === ageSeconds) {
-    const answers: PreparedAnswers = {
+    const responses: PreparedResponses = {
       of: stored,
       ageSeconds,
       ttlSeconds,
@@ -102,8 +102,8 @@ const preparedFor = (
       head: undefined,
       'not-modified': undefined,
     }
-    stored.prepared = answers
-    return answers
+    stored.prepared = responses
+    return responses
   }
   // Age and ttl need not change at the same moment.
   const isCurrent =
@@ -116,43 +116,43 @@ const preparedFor = (
   return undefined
 }
 
-const freshAnswer = (
+const freshResponse = (
   stored: StoredResponse,
   read: CacheRead,
   ageMs: number,
   ttl: number,
   at: Moment,
-): CacheAnswer => {
+): CacheResponse => {
   const response = responseFor(read, withAge(stored, ageMs, hitStatus(ttl)), at.now)
   // Member by member, because two spreads took longer than everything else here.
   return {
     status: response.status,
-    fields: response.fields,
+    headers: response.headers,
     content: response.content,
     text: undefined,
     headText: undefined,
     outcome: 'hit',
     ageSeconds: seconds(ageMs),
-    forReceivers: stored.sentFields === undefined ? undefined : stored,
+    forDownstream: stored.sentHeaders === undefined ? undefined : stored,
   }
 }
 
 /** A coded form that was just made is not in the store; what it was made of is. */
-const asMadeOf = (answer: CacheAnswer, uncoded: StoredResponse): CacheAnswer =>
-  answer.forReceivers === undefined ? answer : { ...answer, forReceivers: uncoded }
+const asMadeOf = (response: CacheResponse, uncoded: StoredResponse): CacheResponse =>
+  response.forDownstream === undefined ? response : { ...response, forDownstream: uncoded }
 
-/** The head of a response as text; that of the stored fields, with which it begins, is made once. */
+/** The head of a response as text; that of the stored headers, with which it begins, is made once. */
 const headTextOf = (
-  { fields, status }: CacheAnswer,
+  { headers, status }: CacheResponse,
   form: SharedForm,
   stored: StoredResponse,
 ): HeadText | undefined => {
-  if (form === 'not-modified' || (form === 'head' && hasField(stored.fields, digestsOfContent)))
-    return headText(fields, status)
-  // A coded form is made of another stored response, and has other fields.
-  const lines = stored.sentFields ?? stored.fields
+  if (form === 'not-modified' || (form === 'head' && hasHeader(stored.headers, digestsOfContent)))
+    return headText(headers, status)
+  // A coded form is made of another stored response, and has other headers.
+  const lines = stored.sentHeaders ?? stored.headers
   if (stored.headText?.of !== lines) stored.headText = headText(lines, stored.status)
-  return headText(fields, status, stored.headText)
+  return headText(headers, status, stored.headText)
 }
 
 /** After this many reads in one second the content is kept as text. */
@@ -162,12 +162,12 @@ const readersOfText = 8
 export const createResponder = (encodings: Encodings) => {
   const keepText = createLatin1Memo()
 
-  /** Answers in the form for the reader, which may have to be compressed first. */
+  /** Responses in the form for the reader, which may have to be compressed first. */
   const inForm = (
     uncoded: StoredResponse,
     read: CacheRead,
-    answer: (stored: StoredResponse) => CacheAnswer,
-  ): PerhapsLater => whenKnown(encodings.formFor(uncoded, read), answer)
+    response: (stored: StoredResponse) => CacheResponse,
+  ): PerhapsLater => whenKnown(encodings.formFor(uncoded, read), response)
 
   const aged = (
     stored: StoredResponse,
@@ -176,29 +176,29 @@ export const createResponder = (encodings: Encodings) => {
     ageMs: number,
     status: string,
     outcome: 'hit' | 'stale',
-  ): CacheAnswer => ({
-    ...answerFor(read, withAge(stored, ageMs, status), outcome, at),
+  ): CacheResponse => ({
+    ...respondFor(read, withAge(stored, ageMs, status), outcome, at),
     ageSeconds: seconds(ageMs),
     // A receiver would keep a stale one for much longer than this cache.
-    forReceivers: outcome === 'stale' || stored.sentFields === undefined ? undefined : stored,
+    forDownstream: outcome === 'stale' || stored.sentHeaders === undefined ? undefined : stored,
   })
 
-  const hit = (stored: StoredResponse, read: CacheRead, ageMs: number, at: Moment): CacheAnswer => {
+  const hit = (stored: StoredResponse, read: CacheRead, ageMs: number, at: Moment): CacheResponse => {
     const form = sharedForm(stored, read)
     const ttl = ttlOf(stored, ageMs, at)
-    if (form === undefined) return freshAnswer(stored, read, ageMs, ttl, at)
+    if (form === undefined) return freshResponse(stored, read, ageMs, ttl, at)
     const isRepeated = stored.prepared !== -1
     const prepared = preparedFor(stored, seconds(ageMs), ttl)
-    const preparedAnswer = prepared?.[form]
-    if (prepared !== undefined && preparedAnswer !== undefined) {
+    const preparedResponse = prepared?.[form]
+    if (prepared !== undefined && preparedResponse !== undefined) {
       prepared.readers += 1
       if (prepared.readers === readersOfText && prepared.whole !== undefined) keepText(prepared.whole)
-      return preparedAnswer
+      return preparedResponse
     }
-    const answer = freshAnswer(stored, read, ageMs, ttl, at)
-    if (isRepeated) answer.headText = headTextOf(answer, form, stored)
-    if (prepared !== undefined) prepared[form] = answer
-    return answer
+    const response = freshResponse(stored, read, ageMs, ttl, at)
+    if (isRepeated) response.headText = headTextOf(response, form, stored)
+    if (prepared !== undefined) prepared[form] = response
+    return response
   }
 
   return {
@@ -218,7 +218,7 @@ export const createResponder = (encodings: Encodings) => {
     },
     /** For the reader that started the fetch. */
     fetched: (
-      { stored: uncoded, notStored, validated, upstreamStatus, ownFields, fromTier }: ShareableOutcome,
+      { stored: uncoded, notStored, validated, upstreamStatus, ownHeaders, fromTier }: ShareableOutcome,
       read: CacheRead,
       reason: ForwardReason,
       at: Moment,
@@ -235,26 +235,26 @@ export const createResponder = (encodings: Encodings) => {
           stored: notStored === undefined,
           detail: notStored,
         })
-        const response = withFields(stored, [...ownFields, 'Cache-Status', status])
-        const answer = answerFor(read, response, validated ? 'revalidated' : 'miss', at)
-        return stored.sentFields === undefined ? answer : { ...answer, forReceivers: uncoded }
+        const response = withHeaders(stored, [...ownHeaders, 'Cache-Status', status])
+        const reply = respondFor(read, response, validated ? 'revalidated' : 'miss', at)
+        return stored.sentHeaders === undefined ? reply : { ...reply, forDownstream: uncoded }
       }),
     collapsed: (uncoded: StoredResponse, read: CacheRead, reason: ForwardReason, at: Moment) =>
       inForm(uncoded, read, (stored) => {
         const ageMs = currentAgeMs(stored, at)
         const status = forwardedStatus({ reason, ttlSeconds: ttlOf(stored, ageMs, at), collapsed: true })
-        const answer = answerFor(read, withAge(stored, ageMs, status), 'collapsed', at)
-        return stored.sentFields === undefined ? answer : { ...answer, forReceivers: uncoded }
+        const response = respondFor(read, withAge(stored, ageMs, status), 'collapsed', at)
+        return stored.sentHeaders === undefined ? response : { ...response, forDownstream: uncoded }
       }),
     unshareable: (outcome: UnshareableOutcome, read: CacheRead, reason: ForwardReason, at: Moment) => {
       const { response, upstreamStatus, reason: detail } = outcome
       const status = forwardedStatus({ reason, status: upstreamStatus, detail })
-      const fields = [...response.fields, 'Cache-Status', status]
-      return answerFor(read, { ...response, fields }, 'miss', at)
+      const headers = [...response.headers, 'Cache-Status', status]
+      return respondFor(read, { ...response, headers }, 'miss', at)
     },
     /** Sends the head now and the content as it arrives. */
     streamed: (
-      { head, upstreamStatus, ownFields }: StreamingOutcome,
+      { head, upstreamStatus, ownHeaders }: StreamingOutcome,
       content: Readable,
       read: CacheRead,
       reason: ForwardReason,
@@ -270,10 +270,10 @@ export const createResponder = (encodings: Encodings) => {
         // Whether it is stored is known only at its end.
         detail: 'streamed',
       })
-      const added = collapsed ? ['Age', String(seconds(ageMs))] : ownFields
-      const fields = [...head.fields, ...added, 'Cache-Status', status]
-      const response: GatewayResponse = { status: head.status, fields, content }
-      return answerFor(read, response, collapsed ? 'collapsed' : 'miss', at)
+      const added = collapsed ? ['Age', String(seconds(ageMs))] : ownHeaders
+      const headers = [...head.headers, ...added, 'Cache-Status', status]
+      const response: GatewayResponse = { status: head.status, headers, content }
+      return respondFor(read, response, collapsed ? 'collapsed' : 'miss', at)
     },
     serverError: (
       stored: StoredResponse,
@@ -283,12 +283,12 @@ export const createResponder = (encodings: Encodings) => {
       at: Moment,
     ) => {
       const status = forwardedStatus({ reason, status: stored.status, collapsed, detail: 'status' })
-      const response = withFields(stored, ['Cache-Status', status])
-      return answerFor(read, response, collapsed ? 'collapsed' : 'miss', at)
+      const response = withHeaders(stored, ['Cache-Status', status])
+      return respondFor(read, response, collapsed ? 'collapsed' : 'miss', at)
     },
-    unavailable: (): CacheAnswer => ({
+    unavailable: (): CacheResponse => ({
       status: 504,
-      fields: ['Content-Length', '0', 'Cache-Status', unavailableStatus],
+      headers: ['Content-Length', '0', 'Cache-Status', unavailableStatus],
       content: undefined,
       outcome: 'miss',
     }),

@@ -1,11 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { withVaryByCoding } from '../../http/content-coding.ts'
-import { fieldValue, type GatewayResponse, type ResponseHead, withoutFields } from '../../http/message.ts'
+import { type GatewayResponse, headerValue, type ResponseHead, withoutHeaders } from '../../http/message.ts'
 import { type CacheRead, isPublicKey, publicKeyOf, targetKeyOf } from '../cache-read.ts'
 import type { CacheEvent, NoStoreReason } from '../events.ts'
 import { declaredLength } from '../fetch/fill.ts'
-import { type ExchangeTimes, receiverLifetimeMs } from '../policy/freshness.ts'
+import { downstreamLifetimeMs, type ExchangeTimes } from '../policy/freshness.ts'
 import {
   addForm,
   bytesOfForm,
@@ -16,7 +16,7 @@ import {
   heapBytesOf,
   isCodable,
   type StoredResponse,
-  setForReceivers,
+  setForDownstream,
   setTags,
 } from './stored-response.ts'
 import { createTagIndex, type InvalidationLog, type TagHolder, type UnsettledTags } from './tag-index.ts'
@@ -64,7 +64,7 @@ export const createAdmission = ({ mode, usedShare }: AdmissionOptions): Admissio
   }
 }
 
-const mostPassBytes = 1_048_576
+const maxPassBytes = 1_048_576
 const overheadOfPass = 100
 /** Long enough to help a busy key, short enough to find out that its responses have become shareable. */
 const passMs = 5_000
@@ -75,7 +75,7 @@ const passMs = 5_000
  */
 export const createHitForPass = () => {
   const until = new LRUCache<string, number>({
-    maxSize: mostPassBytes,
+    maxSize: maxPassBytes,
     sizeCalculation: (_, key) => key.length + overheadOfPass,
   })
   return {
@@ -105,11 +105,11 @@ type MemoryStoreOptions = {
   readonly onEvict: (bytes: number) => void
 }
 
-/** Many values of a selecting field (Origin, say) must not make one key unbounded, nor its search slow. */
-const mostVariants = 16
+/** Many values of a selecting header (Origin, say) must not make one key unbounded, nor its search slow. */
+const maxVariants = 16
 
 /** To pass over more entries would take milliseconds. */
-const mostSkipped = 50_000
+const maxSkipped = 50_000
 
 const none: readonly StoredResponse[] = []
 
@@ -174,7 +174,7 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
   }
   /** Newest last; the oldest variants are dropped when there are too many of them or when together they are too large. */
   const fitting = (variants: readonly StoredResponse[]): readonly StoredResponse[] => {
-    let newest = variants.length > mostVariants ? variants.slice(-mostVariants) : variants
+    let newest = variants.length > maxVariants ? variants.slice(-maxVariants) : variants
     while (newest.length > 1 && bytesOf(newest) > maxEntryBytes * 4) newest = newest.slice(1)
     return bytesOf(newest) > maxBytes ? newest.slice(-1) : newest
   }
@@ -188,7 +188,7 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
     entry.variants.length > 0 ? entry : lru.peek(entry.key)
 
   return {
-    /** One stored response for each combination of selecting fields. */
+    /** One stored response for each combination of selecting headers. */
     variants: (key: string) => lru.get(key)?.variants ?? none,
     /** As `variants`, without counting as a read. */
     peek: (key: string) => lru.peek(key)?.variants ?? none,
@@ -206,7 +206,7 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
     addForm: (stored: StoredResponse, form: CodedForm) => {
       const before = lru.peek(stored.key)
       const variants = before?.variants ?? none
-      if (bytesOf(variants) + bytesOfForm(form, stored.fields) > maxBytes) return false
+      if (bytesOf(variants) + bytesOfForm(form, stored.headers) > maxBytes) return false
       addForm(stored, form)
       write(stored.key, before, variants)
       return true
@@ -232,8 +232,8 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
     },
     currentVariants: (entry: StoredVariants) => current(entry)?.variants ?? none,
     /** Returns whether more are left. */
-    sweep: (most: number) => {
-      for (const entry of deleted.splice(-most)) {
+    sweep: (max: number) => {
+      for (const entry of deleted.splice(-max)) {
         // Unless something new was stored under its key.
         if (lru.peek(entry.key) === entry) lru.delete(entry.key)
       }
@@ -243,12 +243,12 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
     withTag,
     all: () => [...lru.values()],
     /** Up to so many entries that lie beside each other in the order of use, from a random one on. */
-    some: (most: number) => {
+    some: (max: number) => {
       const entries: StoredVariants[] = []
-      let skipped = Math.floor(Math.random() * Math.min(lru.size, mostSkipped))
+      let skipped = Math.floor(Math.random() * Math.min(lru.size, maxSkipped))
       for (const entry of lru.values()) {
         if (skipped > 0) skipped -= 1
-        else if (entries.push(entry) >= most) break
+        else if (entries.push(entry) >= max) break
       }
       return entries
     },
@@ -273,8 +273,8 @@ export const createMemoryStore = (options: MemoryStoreOptions) => {
 export type MemoryStore = ReturnType<typeof createMemoryStore>
 
 /** To read more of them, or longer ones, or to search more entries, would cost more than it can spare. */
-const mostContents = 8
-const mostSearched = 64
+const maxContents = 8
+const maxSearched = 64
 const longestContent = 65_536
 
 /** Contents of a few complete and short stored responses with the tag. */
@@ -286,9 +286,9 @@ export const contentsTagged = (store: MemoryStore, tag: string): readonly Buffer
       if (status === 200 && partial === undefined && content.length <= longestContent) contents.push(content)
     }
     searched += 1
-    if (contents.length >= mostContents || searched === mostSearched) break
+    if (contents.length >= maxContents || searched === maxSearched) break
   }
-  return contents.slice(0, mostContents)
+  return contents.slice(0, maxContents)
 }
 
 export type CompleteResponse = { readonly head: ResponseHead; readonly content: Buffer }
@@ -315,18 +315,18 @@ const noContent = Buffer.alloc(0)
 const tagsOf = (stored: StoredResponse): readonly string[] => [targetKeyOf(stored.key), ...stored.tags]
 
 /** Was anything that the response shows invalidated after `since`, or may it have been? */
-export const isOvertaken = (log: InvalidationLog, stored: StoredResponse, since: number): boolean =>
+export const isSuperseded = (log: InvalidationLog, stored: StoredResponse, since: number): boolean =>
   log.invalidatedSince(tagsOf(stored), since)
 
-const addForReceivers = (
-  { forReceivers, policy }: Pick<CacheRead, 'forReceivers' | 'policy'>,
+const addForDownstream = (
+  { forDownstream, policy }: Pick<CacheRead, 'forDownstream' | 'policy'>,
   stored: StoredResponse,
 ): void => {
-  if (forReceivers === undefined || stored.partial !== undefined || stored.validateAlways) return
-  const lines = forReceivers(tagsOf(stored), (longestMs) =>
-    receiverLifetimeMs(stored, policy, stored.received.now, longestMs),
+  if (forDownstream === undefined || stored.partial !== undefined || stored.validateAlways) return
+  const lines = forDownstream(tagsOf(stored), (longestMs) =>
+    downstreamLifetimeMs(stored, policy, stored.received.now, longestMs),
   )
-  if (lines !== undefined) setForReceivers(stored, lines)
+  if (lines !== undefined) setForDownstream(stored, lines)
 }
 
 /** Turns responses into stored responses: the only way into the memory store. */
@@ -348,7 +348,7 @@ export const createResponseStorage = (options: StorageOptions) => {
       selecting: read,
       times,
       policy: read.policy,
-      upstreamTag: details === undefined ? fieldValue(head.fields, 'etag') : details.upstreamTag,
+      upstreamTag: details === undefined ? headerValue(head.headers, 'etag') : details.upstreamTag,
       order,
       codedFrom: codedFrom(read),
       forms: details?.forms ?? noForms,
@@ -356,8 +356,8 @@ export const createResponseStorage = (options: StorageOptions) => {
 
   /** Sets the tags by which it is invalidated; undefined when its target cannot have answered so. */
   const describe = (read: CacheRead, stored: StoredResponse): StoredResponse | undefined => {
-    const { status, fields, content, hints } = stored
-    const response = { status, fields, content, hints } as const
+    const { status, headers, content, hints } = stored
+    const response = { status, headers, content, hints } as const
     setTags(stored, read.tags(response))
     return read.isReadable?.(response) === false ? undefined : stored
   }
@@ -371,7 +371,7 @@ export const createResponseStorage = (options: StorageOptions) => {
 
   /** `since`: number of the last invalidation when the response was requested. Returns why it is not stored. */
   const storeIfCurrent = (
-    read: Pick<CacheRead, 'forReceivers' | 'policy'>,
+    read: Pick<CacheRead, 'forDownstream' | 'policy'>,
     stored: StoredResponse,
     since: number,
   ): NoStoreReason | undefined => {
@@ -384,7 +384,7 @@ export const createResponseStorage = (options: StorageOptions) => {
       return 'overtaken'
     }
     if (variants.length === 0 && !admission.admits(stored.key)) return 'not-admitted'
-    addForReceivers(read, stored)
+    addForDownstream(read, stored)
     return store.put(stored) ? undefined : 'too-large'
   }
 
@@ -397,22 +397,22 @@ export const createResponseStorage = (options: StorageOptions) => {
     createHead: (storedFor: StoredFor, response: GatewayResponse, times: ExchangeTimes): StoredResponse => {
       const stored = create(storedFor, { head: response, content: noContent }, times)
       const declared = declaredLength(response)
-      const hasTag = fieldValue(response.fields, 'etag') !== undefined
+      const hasTag = headerValue(response.headers, 'etag') !== undefined
       const unknown = new Set(hasTag ? ['content-length'] : ['content-length', 'etag'])
-      const fields = withoutFields(stored.fields, unknown)
-      if (declared !== undefined) fields.push('Content-Length', String(declared))
+      const headers = withoutHeaders(stored.headers, unknown)
+      if (declared !== undefined) headers.push('Content-Length', String(declared))
       const isCoded = isCodable(stored, declared ?? Number.MAX_SAFE_INTEGER, codedFrom(storedFor.read))
-      return { ...stored, fields: isCoded ? withVaryByCoding(fields) : fields, content: noContent }
+      return { ...stored, headers: isCoded ? withVaryByCoding(headers) : headers, content: noContent }
     },
     describe,
     storeIfCurrent,
     /** `describe`, then `storeIfCurrent`, and reports which. The result has its tags whether it is stored or not. */
     store: (read: CacheRead, stored: StoredResponse, since: number) => {
       const isReadable = describe(read, stored) !== undefined
-      const isOutdated = read.isOutdated?.() === true
+      const isStale = read.isStale?.() === true
       const notStored = !isReadable
         ? 'unreadable'
-        : isOutdated
+        : isStale
           ? 'overtaken'
           : storeIfCurrent(read, stored, since)
       report(

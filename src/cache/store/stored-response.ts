@@ -1,34 +1,34 @@
 import type { Moment } from '../../clock.ts'
-import { parseVary, receiverFields, type SelectingFields, varyKey } from '../../http/caching-fields.ts'
+import { downstreamHeaders, parseVary, type SelectingHeaders, varyKey } from '../../http/caching-headers.ts'
 import { parseEntityTag } from '../../http/conditional/preconditions.ts'
 import type { StoredRanges } from '../../http/conditional/ranges.ts'
 import { type Coding, mayBeCoded, withVaryByCoding } from '../../http/content-coding.ts'
-import { remembered } from '../../http/memo.ts'
+import { memoize } from '../../http/memo.ts'
 import {
-  type FieldLines,
-  fieldValue,
+  type HeaderLines,
   type HeadText,
+  headerValue,
   ownBytes,
   ownText,
   type ResponseHead,
-  withoutFields,
+  withoutHeaders,
 } from '../../http/message.ts'
-import { type CacheAnswer, isPublicKey } from '../cache-read.ts'
-import type { CachePolicy, WhileHeard } from '../decide-caching.ts'
+import { type CacheResponse, isPublicKey } from '../cache-read.ts'
+import type { CachePolicy, FeedLifetime } from '../decide-caching.ts'
 import { type ExchangeTimes, responseControl, reuseTerms } from '../policy/freshness.ts'
-import { storedFields } from '../policy/storability.ts'
+import { storedHeaders } from '../policy/storability.ts'
 
 /** Responses that are the same for every reader that gets this form: a GET, a HEAD, a 304. */
 export type SharedForm = 'whole' | 'head' | 'not-modified'
 
 /** The hits of one stored response within one second, by their form. */
-export type PreparedAnswers = {
+export type PreparedResponses = {
   /** The stored response that they were made of: a changed copy must not be answered with them. */
   readonly of: object
   readonly ageSeconds: number
   readonly ttlSeconds: number
   readers: number
-} & Record<SharedForm, CacheAnswer | undefined>
+} & Record<SharedForm, CacheResponse | undefined>
 
 /** The content of a stored response in another coding. */
 export type CodedForm = {
@@ -39,13 +39,13 @@ export type CodedForm = {
   response?: StoredResponse
 }
 
-/** A response as it is stored: its field lines are ready to be sent, except Age and Cache-Status. */
+/** A response as it is stored: its header lines are ready to be sent, except Age and Cache-Status. */
 export type StoredResponse = ResponseHead & {
   readonly key: string
   readonly content: Buffer
   /** Which bytes the content is (RFC 9111 §3.3); undefined when it is complete. */
   readonly partial: StoredRanges | undefined
-  /** Names of the selecting fields and the secondary key they make (RFC 9111 §4.1). */
+  /** Names of the selecting headers and the secondary key they make (RFC 9111 §4.1). */
   readonly varyNames: readonly string[]
   readonly varyKey: string
   readonly received: Moment
@@ -60,16 +60,16 @@ export type StoredResponse = ResponseHead & {
   /** must-revalidate, proxy-revalidate or s-maxage: not served stale outside the windows that the response itself states. */
   readonly neverStale: boolean
   /** While its lease is current this lifetime holds in place of `lifetimeMs`; undefined where there is no change feed. */
-  readonly whileHeard: WhileHeard | undefined
+  readonly feedLifetime: FeedLifetime | undefined
   /** The upstream's own entity tag; a tag that the gateway made is of no use to the upstream. */
   readonly upstreamTag: string | undefined
   readonly tags: readonly string[]
-  /** Its field lines with those for caches in front of the gateway, sent in place of `fields`; undefined: they must not store it. */
-  readonly sentFields: FieldLines | undefined
+  /** Its header lines with those for caches in front of the gateway, sent in place of `headers`; undefined: they must not store it. */
+  readonly sentHeaders: HeaderLines | undefined
   /** May be sent in other content codings: Vary then lists Accept-Encoding. */
   readonly codable: boolean
   readonly forms: readonly CodedForm[]
-  /** Memory of all it consists of: content, fields, key, tags, objects. */
+  /** Memory of all it consists of: content, headers, key, tags, objects. */
   readonly bytes: number
   /** Fetches are numbered as they start: the response of an older one never replaces that of a newer one. */
   readonly order: number
@@ -79,7 +79,7 @@ export type StoredResponse = ResponseHead & {
    * Hits of the current second, kept for its next readers (respond/responder.ts). A number: the second of its age in which it was
    * last read, once.
    */
-  prepared: PreparedAnswers | number
+  prepared: PreparedResponses | number
   /** Its lines as they are sent, from the second hit on. */
   headText: HeadText | undefined
 }
@@ -91,7 +91,7 @@ export type StoredResponseParts = {
   readonly head: ResponseHead
   readonly content: Buffer
   readonly partial: StoredRanges | undefined
-  readonly selecting: SelectingFields
+  readonly selecting: SelectingHeaders
   readonly times: ExchangeTimes
   readonly policy: CachePolicy
   readonly upstreamTag: string | undefined
@@ -111,20 +111,20 @@ const overheadOfTag = 96
 const overheadOfLine = 24
 const overheadOfForm = 1600
 
-/** Memory of one form of a stored response with these fields. */
-export const bytesOfForm = ({ content }: CodedForm, fields: FieldLines): number =>
-  overheadOfForm + (content?.buffer.byteLength ?? 0) + 8 * fields.length
+/** Memory of one form of a stored response with these headers. */
+export const bytesOfForm = ({ content }: CodedForm, headers: HeaderLines): number =>
+  overheadOfForm + (content?.buffer.byteLength ?? 0) + 8 * headers.length
 
 const sizeOf = (stored: StoredResponse): number => {
-  const { key, fields, content, tags, forms } = stored
+  const { key, headers, content, tags, forms } = stored
   let bytes = overheadBytes + key.length + content.buffer.byteLength
   bytes += stored.varyKey.length + (stored.upstreamTag?.length ?? 0) + (stored.hints?.tags?.length ?? 0)
   for (const name of stored.varyNames) bytes += name.length + overheadOfLine
   // The tag index also holds its target: see memory-store.ts.
   if (!isPublicKey(key)) bytes += overheadOfTag
-  for (const text of fields) bytes += text.length + overheadOfLine
+  for (const text of headers) bytes += text.length + overheadOfLine
   for (const tag of tags) bytes += tag.length + overheadOfTag
-  for (const form of forms) bytes += bytesOfForm(form, fields)
+  for (const form of forms) bytes += bytesOfForm(form, headers)
   return bytes
 }
 
@@ -142,13 +142,13 @@ export const heapBytesOf = ({ bytes, content, forms }: StoredResponse): number =
 export const isCodable = (head: ResponseHead, contentBytes: number, minBytes: number): boolean => {
   if (contentBytes < minBytes || head.status === 206) return false
   const isSuccess = head.status >= 200 && head.status < 300
-  const hasTag = parseEntityTag(fieldValue(head.fields, 'etag') ?? '') !== undefined
+  const hasTag = parseEntityTag(headerValue(head.headers, 'etag') ?? '') !== undefined
   return (hasTag || !isSuccess) && mayBeCoded(head)
 }
 
 /** A permission for one origin must not be sent to another, also where the upstream omits Vary (Fetch standard, CORS protocol and HTTP caches). */
-const namesOneOrigin = (fields: FieldLines): boolean =>
-  (fieldValue(fields, 'access-control-allow-origin') ?? '*') !== '*'
+const namesOneOrigin = (headers: HeaderLines): boolean =>
+  (headerValue(headers, 'access-control-allow-origin') ?? '*') !== '*'
 
 // One list for all, since most stored responses have none: many lists cost the garbage collector time.
 const noNames: readonly string[] = []
@@ -156,12 +156,12 @@ const noTags: readonly string[] = []
 const noForms: readonly CodedForm[] = []
 
 /** Without Accept-Encoding: the upstream is never sent it, and content codings are made here. */
-const selectingNames = (fields: FieldLines): readonly string[] => {
-  const vary = parseVary(fields)
+const selectingNames = (headers: HeaderLines): readonly string[] => {
+  const vary = parseVary(headers)
   if (vary.kind === 'any') return []
   const coded = vary.names.includes('accept-encoding')
   const names = coded ? vary.names.filter((name) => name !== 'accept-encoding') : vary.names
-  if (namesOneOrigin(fields) && !names.includes('origin')) return [...names, 'origin']
+  if (namesOneOrigin(headers) && !names.includes('origin')) return [...names, 'origin']
   return names.length === 0 ? noNames : names
 }
 
@@ -172,19 +172,19 @@ const ownForm = ({ coding, content }: CodedForm): CodedForm => ({ coding, conten
 export const createStoredResponse = (parts: StoredResponseParts): StoredResponse => {
   const { key, head, policy, times } = parts
   const content = ownBytes(parts.content)
-  const control = responseControl(head.fields)
-  const plain = storedFields(head, content, control, times.received.now)
+  const control = responseControl(head.headers)
+  const plain = storedHeaders(head, content, control, times.received.now)
   // What the upstream coded may be small.
   const codedFrom = parts.forms.length > 0 ? 0 : parts.codedFrom
   const codable =
     parts.partial === undefined &&
-    isCodable({ status: head.status, fields: plain }, content.length, codedFrom)
-  const fields = codable ? withVaryByCoding(plain) : plain
-  const varyNames = selectingNames(fields)
+    isCodable({ status: head.status, headers: plain }, content.length, codedFrom)
+  const headers = codable ? withVaryByCoding(plain) : plain
+  const varyNames = selectingNames(headers)
   const terms = reuseTerms(head, control, policy, times)
   return {
     status: head.status,
-    fields,
+    headers,
     key,
     content,
     partial: parts.partial,
@@ -198,11 +198,11 @@ export const createStoredResponse = (parts: StoredResponseParts): StoredResponse
     staleIfErrorMs: terms.staleIfErrorMs,
     validateAlways: terms.validateAlways,
     neverStale: terms.neverStale,
-    whileHeard: terms.whileHeard,
+    feedLifetime: terms.feedLifetime,
     hints: head.hints,
     upstreamTag: parts.upstreamTag,
     tags: noTags,
-    sentFields: undefined,
+    sentHeaders: undefined,
     codable,
     forms: codable && parts.forms.length > 0 ? parts.forms.map(ownForm) : noForms,
     // Counted with the tags, by `setTags`.
@@ -226,10 +226,10 @@ export const setTags = (stored: StoredResponse, tags: readonly string[]): Stored
 }
 
 /** Sets what caches in front of the gateway get, and counts its bytes. Changes the record itself. */
-export const setForReceivers = (stored: StoredResponse, lines: FieldLines): void => {
+export const setForDownstream = (stored: StoredResponse, lines: HeaderLines): void => {
   const writable: Writable = stored
-  writable.sentFields = [...withoutFields(stored.fields, receiverFields), ...lines]
-  writable.bytes += 8 * writable.sentFields.length
+  writable.sentHeaders = [...withoutHeaders(stored.headers, downstreamHeaders), ...lines]
+  writable.bytes += 8 * writable.sentHeaders.length
   for (const text of lines) writable.bytes += text.length + overheadOfLine
 }
 
@@ -237,15 +237,15 @@ export const setForReceivers = (stored: StoredResponse, lines: FieldLines): void
 export const limitLifetime = (stored: StoredResponse, ageMs: number): void => {
   const writable: Writable = stored
   writable.lifetimeMs = Math.min(stored.lifetimeMs, ageMs)
-  writable.whileHeard = undefined
+  writable.feedLifetime = undefined
 }
 
 /** Longer texts are seldom the same in two responses. */
 const longestShared = 64
 
-/** Gives equal short texts one string: field names and most values are the same in all responses, each with its copy from the wire. */
+/** Gives equal short texts one string: header names and most values are the same in all responses, each with its copy from the wire. */
 export const createIntern = (): ((text: string) => string) => {
-  const shared = remembered((text) => text, 2048)
+  const shared = memoize((text) => text, 2048)
   return (text) => (text.length > longestShared ? text : shared(text))
 }
 
@@ -256,8 +256,8 @@ export const compact = (
   canonical: (tag: string) => string,
 ): StoredResponse => {
   const writable: Writable = stored
-  writable.fields = stored.fields.map(intern)
-  writable.sentFields = stored.sentFields?.map(intern)
+  writable.headers = stored.headers.map(intern)
+  writable.sentHeaders = stored.sentHeaders?.map(intern)
   if (stored.tags.length > 0) writable.tags = stored.tags.map(canonical)
   return writable
 }
@@ -266,5 +266,5 @@ export const compact = (
 export const addForm = (stored: StoredResponse, form: CodedForm): void => {
   const writable: Writable = stored
   writable.forms = [...stored.forms, form]
-  writable.bytes += bytesOfForm(form, stored.fields)
+  writable.bytes += bytesOfForm(form, stored.headers)
 }

@@ -1,4 +1,4 @@
-import type { WarmAnswer } from '../../admin/operator.ts'
+import type { WarmResponse } from '../../admin/operator.ts'
 import type { StatusReport } from '../../admin/status-report.ts'
 import { parsedJson } from '../../http/json-text.ts'
 import type { ExitReason, TextOutput } from '../cli-ports.ts'
@@ -20,14 +20,14 @@ type AdminCommand = {
   readonly json: boolean
 }
 
-type AdminAnswer =
+type AdminResponse =
   | { readonly kind: 'answered'; readonly content: unknown }
   | { readonly kind: 'failed'; readonly message: string }
 
-const failed = (message: string): AdminAnswer => ({ kind: 'failed', message })
+const failed = (message: string): AdminResponse => ({ kind: 'failed', message })
 
 /** Longer than the admin side waits for fetches. */
-const patienceMs = 60_000
+const timeoutMs = 60_000
 
 /** Why no response came: the system's error code such as ECONNREFUSED, or what fetch says, such as `bad port`. */
 const causeOf = (error: unknown): string => {
@@ -44,7 +44,7 @@ const unreachableText = (url: string, error: unknown): string => {
     case 'unexpected redirect':
       return `${url} redirects (${cause}), so it is not the admin side of a gateway: name that with --admin URL`
     case 'TimeoutError':
-      return `the gateway at ${url} has not answered within ${patienceMs / 1000} s: see whether it is overloaded, and ask again`
+      return `the gateway at ${url} has not answered within ${timeoutMs / 1000} s: see whether it is overloaded, and ask again`
     default:
       return `no gateway answers at ${url} (${cause}): start it, or name its admin side with --admin URL`
   }
@@ -61,7 +61,7 @@ const refusalText = (status: number, content: unknown, { url, token }: AdminAddr
 }
 
 /** GET without a body, POST with one. */
-const ask = async (address: AdminAddress, path: string, body?: object): Promise<AdminAnswer> => {
+const ask = async (address: AdminAddress, path: string, body?: object): Promise<AdminResponse> => {
   const { url, token } = address
   try {
     const response = await fetch(`${url}${path}`, {
@@ -73,7 +73,7 @@ const ask = async (address: AdminAddress, path: string, body?: object): Promise<
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       redirect: 'error',
-      signal: AbortSignal.timeout(patienceMs),
+      signal: AbortSignal.timeout(timeoutMs),
     })
     const content = parsedJson(await response.text())
     if (!response.ok) return failed(refusalText(response.status, content, address))
@@ -94,19 +94,19 @@ const run = async <Content>(
   show: (content: Content) => string,
   exit: (content: Content) => ExitReason = () => 'ok',
 ): Promise<ExitReason> => {
-  const answer = await ask(address, path, body)
-  if (answer.kind === 'failed') {
-    stderr.write(printable(`trellis: ${answer.message}\n`))
+  const response = await ask(address, path, body)
+  if (response.kind === 'failed') {
+    stderr.write(printable(`trellis: ${response.message}\n`))
     return 'adminFailed'
   }
-  const content = answer.content as Content
+  const content = response.content as Content
   stdout.write(json ? jsonText(content) : printable(show(content)))
   return exit(content)
 }
 
 const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
-type PurgeAnswer = { readonly entries: number; readonly warming?: number }
+type PurgeResponse = { readonly entries: number; readonly warming?: number }
 
 export const purge = (command: AdminCommand, options: PurgeOptions): Promise<ExitReason> => {
   const { urls, tags, prefixes, all, service, soft, dryRun, warm } = options
@@ -121,20 +121,20 @@ export const purge = (command: AdminCommand, options: PurgeOptions): Promise<Exi
     warm,
   }
   const effect = dryRun ? 'would be removed' : soft ? 'marked stale' : 'removed'
-  return run<PurgeAnswer>(command, ['/cache/purge', body], ({ entries, warming = 0 }) => {
+  return run<PurgeResponse>(command, ['/cache/purge', body], ({ entries, warming = 0 }) => {
     const again = warming === 0 ? '' : `, ${warming} fetched again in the background`
     return `${countText(entries, 'stored response')} ${effect}${again}\n`
   })
 }
 
-const refusedLines = ({ refused }: Pick<WarmAnswer, 'refused'>): readonly string[] =>
+const refusedLines = ({ refused }: Pick<WarmResponse, 'refused'>): readonly string[] =>
   refused.map(({ url, detail }) => `${url}: ${detail}\n`)
 
 /** As many as are fetched well within the time that one request may wait. */
 const warmedAtOnce = 20
-const mostShown = 50
+const maxShown = 50
 
-type Waited = Required<WarmAnswer>
+type Waited = Required<WarmResponse>
 
 /** Asks in parts: a thousand URLs take longer than a request may. */
 const warmAndWait = async (command: AdminCommand, urls: readonly string[]): Promise<ExitReason> => {
@@ -144,26 +144,26 @@ const warmAndWait = async (command: AdminCommand, urls: readonly string[]): Prom
   let notStored: Waited['notStored'] = []
   for (let at = 0; at < urls.length; at += warmedAtOnce) {
     const part = { urls: urls.slice(at, at + warmedAtOnce), wait: true }
-    const answer = await ask(address, '/cache/warm', part)
-    if (answer.kind === 'failed') {
-      stderr.write(printable(`trellis: ${answer.message}\n`))
+    const response = await ask(address, '/cache/warm', part)
+    if (response.kind === 'failed') {
+      stderr.write(printable(`trellis: ${response.message}\n`))
       return 'adminFailed'
     }
-    const content = answer.content as Waited
+    const content = response.content as Waited
     warming += content.warming
     stored += content.stored
     refused = [...refused, ...content.refused]
     notStored = [...notStored, ...content.notStored]
   }
   const lines = [...refusedLines({ refused }), ...refusedLines({ refused: notStored })]
-  const more = lines.length - mostShown
+  const more = lines.length - maxShown
   stdout.write(
     json
       ? jsonText({ warming, refused, stored, notStored })
       : printable(
           [
             `${stored} of ${countText(urls.length, 'URL')} stored\n`,
-            ...lines.slice(0, mostShown),
+            ...lines.slice(0, maxShown),
             ...(more > 0 ? [`and ${more} more; --json prints all\n`] : []),
           ].join(''),
         ),
@@ -174,7 +174,7 @@ const warmAndWait = async (command: AdminCommand, urls: readonly string[]): Prom
 export const warm = (command: AdminCommand, urls: readonly string[], wait: boolean): Promise<ExitReason> =>
   wait
     ? warmAndWait(command, urls)
-    : run<WarmAnswer>(
+    : run<WarmResponse>(
         command,
         ['/cache/warm', { urls }],
         ({ warming, refused }) =>

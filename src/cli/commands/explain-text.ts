@@ -1,16 +1,16 @@
 import type { ExplainedRequest, Explanation } from '../../gateway/explain.ts'
 import { printable, textTable } from '../texts.ts'
 
-const listText = (values: readonly string[], most: number): string => {
-  const more = values.length - most
-  return `${values.slice(0, most).join(', ')}${more > 0 ? ` and ${more} more (--json prints all)` : ''}`
+const listText = (values: readonly string[], max: number): string => {
+  const more = values.length - max
+  return `${values.slice(0, max).join(', ')}${more > 0 ? ` and ${more} more (--json prints all)` : ''}`
 }
 
-const mostListed = 12
+const maxListed = 12
 
 const valueText = (value: unknown): string => {
   if (typeof value === 'string') return value
-  if (Array.isArray(value)) return value.length === 0 ? '-' : listText(value.map(valueText), mostListed)
+  if (Array.isArray(value)) return value.length === 0 ? '-' : listText(value.map(valueText), maxListed)
   return value === undefined || value === null ? '-' : JSON.stringify(value)
 }
 
@@ -58,7 +58,7 @@ const cacheSentences = (explanation: Explanation): readonly string[] => {
 const ended = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
 const sentences = ({ method, target }: ExplainedRequest, explanation: Explanation): readonly string[] => {
-  const { service, row, refused, answer, canonicalTarget, access } = explanation
+  const { service, row, refused, answer: response, canonicalTarget, access } = explanation
   const requestText = `${method} ${target}`
   if (service === undefined)
     return refused === undefined ? [] : [ended(`${requestText} is refused: ${refused}`)]
@@ -74,7 +74,7 @@ const sentences = ({ method, target }: ExplainedRequest, explanation: Explanatio
       ? []
       : [ended(`It is refused: ${refused === '404' ? '404, no route has this path' : refused}`)]),
     ...(access === undefined ? [] : [ended(`Its credentials: ${access}`)]),
-    ...(answer === undefined ? [] : [ended(`It is answered: ${answer}`)]),
+    ...(response === undefined ? [] : [ended(`It is answered: ${response}`)]),
     ...(canonicalTarget === undefined || target.endsWith(String(canonicalTarget))
       ? []
       : [`The upstream and the cache see ${canonicalTarget}.`]),

@@ -13,7 +13,7 @@ const adminOptions = [
   '      --admin URL     admin side of the gateway; default: that of the configuration, else http://127.0.0.1:9090',
   '  -c, --config FILE   configuration with the URL and token of the admin side; default: TRELLIS_CONFIG, else ./trellis.yaml',
 ]
-const tokenNote =
+const tokenHint =
   'The token is `admin.token` of the configuration; with --admin alone, it is TRELLIS_ADMIN_TOKEN.'
 
 const helpTexts: Readonly<Record<CommandName, Help>> = {
@@ -103,7 +103,7 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
     summary: 'show the state of a running gateway',
     details: [
       'Shows readiness, requests, cache and upstreams. The exit code is 1 if the gateway is not ready.',
-      tokenNote,
+      tokenHint,
       '',
       ...adminOptions,
       jsonOption,
@@ -115,7 +115,7 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
     summary: 'show what costs hits, the worst first, and what to do about it',
     details: [
       'Reads what a running gateway has counted since its start.',
-      tokenNote,
+      tokenHint,
       '',
       ...adminOptions,
       jsonOption,
@@ -128,7 +128,7 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
     details: [
       'Removes the responses of the URLs, with one of the tags, below the paths, or all. Options may be repeated.',
       "Example: trellis purge --url '/wp-json/wp/v2/posts?per_page=5' --prefix /shop --dry-run",
-      tokenNote,
+      tokenHint,
       '',
       '      --url URL       public URL or path',
       '      --tag TAG       tag, as `trellis explain` shows it or as the upstream sent it',
@@ -149,7 +149,7 @@ const helpTexts: Readonly<Record<CommandName, Help>> = {
     details: [
       'The gateway fetches them in the background, without a credential, at the pace of `cache.warm`.',
       'With --wait, it prints the URLs that are not stored then, with the reasons, and exits with 1 if there are any.',
-      tokenNote,
+      tokenHint,
       '',
       '      --wait          until all have been fetched',
       ...adminOptions,

@@ -5,7 +5,7 @@ import { closestName } from '../../config/fault.ts'
 import { checkConfig } from '../../config/load.ts'
 import type { CliPorts, ExitReason } from '../cli-ports.ts'
 import {
-  anyAnswerHealth,
+  anyResponseHealth,
   commonLines,
   documentServer,
   documentServiceLines,
@@ -24,7 +24,7 @@ type Initial =
       readonly text: string
       readonly next: readonly string[]
       /** What the upstream said of itself, or why it was not asked. */
-      readonly notes?: readonly string[]
+      readonly hints?: readonly string[]
     }
   | { readonly kind: 'fault'; readonly message: string }
   | { readonly kind: 'document-faults'; readonly messages: readonly string[] }
@@ -37,7 +37,7 @@ type InitPorts = Pick<
   | 'stdout'
   | 'stderr'
   | 'siteFacts'
-  | 'upstreamFindings'
+  | 'upstreamIssues'
   | 'upstreamFreshness'
 >
 
@@ -65,12 +65,12 @@ const openLines = ({ origin, path }: UpstreamUrl, caching: keyof typeof cacheLin
   '    upstream:',
   `      targets: [${quoted(origin)}] # one or several servers`,
   `      basePath: ${quoted(path === '' ? '/' : path)} # path on the upstream that stands for the mount`,
-  `      ${anyAnswerHealth}`,
+  `      ${anyResponseHealth}`,
   '    cache:',
   ...cacheLines[caching],
 ]
 
-const freshnessNotes = {
+const freshnessHints = {
   stated: 'It says for how long its responses are fresh: they are stored for that time.',
   none: 'It sends no Cache-Control: the rule GET /** stores what it answers, for 10 s.',
   forbidden: 'GET / sets a cookie or forbids to store it, so it is not stored; other paths may be.',
@@ -86,10 +86,10 @@ const openInitial = async (
 ): Promise<Initial> => {
   const text = textOf(openLines(upstream, 'by-upstream'))
   if (!isAsked) return { kind: 'file', text, next }
-  const notes = await answerNotes(text, ports)
+  const hints = await reachHints(text, ports)
   const result = await checkConfig(text, {})
   const freshness = result.kind === 'ok' ? await ports.upstreamFreshness(result.config) : 'unknown'
-  const note = freshnessNotes[freshness]
+  const hint = freshnessHints[freshness]
   const isStored = freshness === 'stated' || freshness === 'none'
   return {
     kind: 'file',
@@ -97,7 +97,7 @@ const openInitial = async (
     next: isStored
       ? [...next, 'curl -I http://127.0.0.1:8080/ twice: Cache-Status of the second says hit']
       : next,
-    notes: note === undefined ? notes : [...notes, note],
+    hints: hint === undefined ? hints : [...hints, hint],
   }
 }
 
@@ -199,15 +199,15 @@ const pathFrom = (folder: string, file: string): string => {
 const textOf = (lines: readonly string[]): string => `${lines.join('\n')}\n`
 
 /** Does the upstream answer? */
-const answerNotes = async (
+const reachHints = async (
   text: string,
-  { initFile, upstreamFindings }: InitPorts,
+  { initFile, upstreamIssues }: InitPorts,
 ): Promise<readonly string[]> => {
   const result = await checkConfig(text, {}, dirname(initFile))
   if (result.kind === 'faults') return []
-  const findings = await upstreamFindings(result.config, 'all')
+  const issues = await upstreamIssues(result.config, 'all')
   const origins = result.config.services.flatMap(({ upstream }) => [upstream.targets].flat())
-  return findings.length === 0 ? [`${origins.join(', ')} answers.`] : findings.map((finding) => finding.text)
+  return issues.length === 0 ? [`${origins.join(', ')} answers.`] : issues.map((issue) => issue.text)
 }
 
 /** The configuration for `trellis init openapi FILE [URL]`. */
@@ -232,9 +232,9 @@ const documentInitial = async (operands: readonly string[], ports: InitPorts): P
   return {
     kind: 'file',
     text,
-    notes: [
+    hints: [
       `The document ${JSON.stringify(title)} has ${contract.operations.length} operations, GET: ${reads}.`,
-      ...(await answerNotes(text, ports)),
+      ...(await reachHints(text, ports)),
     ],
     next: [
       ...(namedUpstream === undefined ? [`set upstream.targets, now ${defaultUrls.open}`] : []),
@@ -245,20 +245,20 @@ const documentInitial = async (operands: readonly string[], ports: InitPorts): P
 }
 
 /** The file for a site, with the path at which it announces its REST API. */
-const announcedSite = async (upstream: UpstreamUrl, siteFacts: CliPorts['siteFacts'] | undefined) => {
+const advertisedSite = async (upstream: UpstreamUrl, siteFacts: CliPorts['siteFacts'] | undefined) => {
   const usual = `${upstream.path.replace(/(?:\/index\.php)?\/wp-json$/, '')}/wp-json`
   const lines = wordpressLines(upstream, usual, undefined)
   const result = await checkConfig(textOf(lines), {})
-  if (siteFacts === undefined || result.kind === 'faults') return { lines, notes: [] }
+  if (siteFacts === undefined || result.kind === 'faults') return { lines, hints: [] }
   const { root, fault, hasCompanion, graphqlPath } = await siteFacts(result.config)
   if (root === undefined || readUpstream(upstream.origin + root) === undefined)
     return {
       lines,
-      notes: [`${usual} is assumed. ${fault ?? 'The site does not say where its REST API is.'}`],
+      hints: [`${usual} is assumed. ${fault ?? 'The site does not say where its REST API is.'}`],
     }
   return {
     lines: wordpressLines(upstream, root, graphqlPath),
-    notes: [
+    hints: [
       `WordPress announces its REST API at ${root}.`,
       ...(graphqlPath === undefined ? [] : [`WPGraphQL answers at ${graphqlPath}.`]),
       hasCompanion
@@ -282,8 +282,8 @@ const initialConfig = async (operands: readonly string[], ports: InitPorts): Pro
   const setTargets = url === undefined ? [`set upstream.targets, now ${defaultUrls[kind]}`] : []
   const next = [...setTargets, 'trellis check --upstreams', 'trellis start']
   if (kind === 'open') return openInitial(upstream, url !== undefined, next, ports)
-  const { lines, notes } = await announcedSite(upstream, url === undefined ? undefined : ports.siteFacts)
-  return { kind: 'file', text: textOf(lines), next, notes }
+  const { lines, hints } = await advertisedSite(upstream, url === undefined ? undefined : ports.siteFacts)
+  return { kind: 'file', text: textOf(lines), next, hints }
 }
 
 /** The line by which editors check the file and complete its keys. */
@@ -327,7 +327,7 @@ export const writeInitialConfig = async (
     )
     return 'fileExists'
   }
-  for (const note of initial.notes ?? []) stdout.write(printable(`${note}\n`))
+  for (const hint of initial.hints ?? []) stdout.write(printable(`${hint}\n`))
   stdout.write(
     `${initFile} written. Next:\n${initial.next.map((step) => `  ${commandOf(ports, step)}\n`).join('')}`,
   )

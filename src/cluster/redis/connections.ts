@@ -138,8 +138,8 @@ const tlsOf = (url: URL, { ca, cert, key, serverName }: RedisConnectionOptions['
 }
 
 /** Commands are neither queued nor sent again: a late one is useless, and none may run twice. */
-const nodeOptions = ({ timeoutMs, mostReplyBytes, tls, url }: RedisConnectionOptions) => ({
-  Connector: connectorFor('calls', { timeoutMs, mostReplyBytes }),
+const nodeOptions = ({ timeoutMs, maxReplyBytes, tls, url }: RedisConnectionOptions) => ({
+  Connector: connectorFor('calls', { timeoutMs, maxReplyBytes }),
   // Its replies have five types, and only connections that subscribed receive messages.
   protocol: 2 as const,
   autoResendUnfulfilledCommands: false,

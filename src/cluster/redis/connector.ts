@@ -9,14 +9,14 @@ export type ReplyLimits = {
   /** Longest wait for one command. */
   readonly timeoutMs: number
   /** Longest reply. */
-  readonly mostReplyBytes: number
+  readonly maxReplyBytes: number
 }
 
 /** A connection whose replies are late is closed after these many timeouts. */
 const lateTimeouts = 4
 
 /** The client allocates the announced length of a list at once. Enough for the slots of a cluster with their nodes. */
-const mostElements = 524_288
+const maxElements = 524_288
 /** Status, number or error. */
 const longestLine = 65_536
 const lineFeed = 10
@@ -31,7 +31,7 @@ const brokenRedirect = /^-(?:MOVED|ASK)(?!\S)(?! \d{1,5} \S*:\d{1,5}\r)/
 type Reply = { readonly first: string; isFlat: boolean }
 
 /** Finds the ends of replies or commands, by the lengths that they announce; returns the first fault. */
-const createReplyReader = (mostBytes: number, ended: (reply: Reply) => string | undefined) => {
+const createReplyReader = (maxBytes: number, ended: (reply: Reply) => string | undefined) => {
   let line = ''
   let reply: Reply | undefined
   let bytes = 0
@@ -53,11 +53,11 @@ const createReplyReader = (mostBytes: number, ended: (reply: Reply) => string | 
   const startElement = (length: number): string | undefined => {
     if (line.startsWith('$')) {
       textBytes = length + 2
-      return bytes + textBytes > mostBytes ? 'a reply that is too long' : undefined
+      return bytes + textBytes > maxBytes ? 'a reply that is too long' : undefined
     }
     pending += length
     elements += length
-    return elements > mostElements ? 'a list that is too long' : endElement()
+    return elements > maxElements ? 'a list that is too long' : endElement()
   }
   const readLine = (): string | undefined => {
     if (!linePattern.test(line)) return 'not a reply of RESP 2'
@@ -106,10 +106,10 @@ const isMessage = ({ first, isFlat }: Reply): boolean =>
 const guardReplies = (
   stream: Socket,
   purpose: ConnectionUse,
-  { timeoutMs, mostReplyBytes }: ReplyLimits,
+  { timeoutMs, maxReplyBytes }: ReplyLimits,
 ): void => {
   let commandCount = 0
-  let answered = 0
+  let responded = 0
   let isSubscribed = false
   /** All commands sent by then have to be answered in time: late ones stay in the memory of the client. */
   let mark = { commandCount: 0, atMs: performance.now() }
@@ -117,19 +117,19 @@ const guardReplies = (
     commandCount += 1
     return undefined
   })
-  const readReplies = createReplyReader(mostReplyBytes, (reply) => {
+  const readReplies = createReplyReader(maxReplyBytes, (reply) => {
     if (brokenRedirect.test(reply.first)) return 'an invalid redirect'
     if (purpose === 'listens' && !isMessage(reply)) return 'not a message of a channel'
     const isList = reply.first.startsWith('*')
     isSubscribed ||= purpose === 'listens' && isList
     // From then on subscriptions, messages and signs of life come, which are lists.
     if (isSubscribed) return isList ? undefined : 'not a message of a channel'
-    answered += 1
-    return answered > commandCount ? 'a reply without a command' : undefined
+    responded += 1
+    return responded > commandCount ? 'a reply without a command' : undefined
   })
   const lateness = (): string | undefined => {
     const nowMs = performance.now()
-    if (answered >= mark.commandCount) mark = { commandCount, atMs: nowMs }
+    if (responded >= mark.commandCount) mark = { commandCount, atMs: nowMs }
     return nowMs - mark.atMs > lateTimeouts * timeoutMs ? 'replies that are too late' : undefined
   }
   const { push, write } = stream

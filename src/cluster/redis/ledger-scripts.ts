@@ -3,7 +3,7 @@
  * together and were made by this server process since it became master. Otherwise it makes a new ledger, since the old data may
  * predate what members have seen. Times are the server's own and are compared only with each other.
  *
- * KEYS: ledger (epoch, run, term, seq, floor, born, heard, resumed, held), log (note -> seq), members (name -> applied:beat:at), pending (write -> its longest hold, notes)
+ * KEYS: ledger (epoch, run, term, seq, floor, born, heard, resumed, held), log (invalidation -> seq), members (name -> applied:beat:at), pending (write -> its longest quarantine, invalidations)
  * ARGV[1]: a fresh epoch; ARGV[2]: prefix of the channels; ARGV[3]: the member that calls; further ones by script
  */
 const opening = `
@@ -110,7 +110,7 @@ local function forget(member, unheard, remembered)
 end
 `
 
-/** ARGV: position's epoch, its number, time of the last reply or 0, lease, forgetAfter, notes remembered, epoch of the last reply. */
+/** ARGV: position's epoch, its number, time of the last reply or 0, lease, forgetAfter, invalidations remembered, epoch of the last reply. */
 const sync = `${opening}
 -- The ledger has gone back: a repeated number would be taken for an earlier note.
 if ARGV[4] == epoch and tonumber(ARGV[5]) > seq then makeAnew() end
@@ -150,7 +150,7 @@ local holds = applied < floor and math.max(0, held - now) or 0
 return { epoch, number(seq), number(floor), notes, flat(others()), said, number(now), number(holds) }
 `
 
-/** ARGV: write, its longest hold in ms and its notes as JSON. */
+/** ARGV: write, its longest quarantine in ms and its invalidations as JSON. */
 const begin = `${opening}
 -- Unsettled writes are noted only for members, when they fall silent.
 redis.call('HSETNX', members, me, '0:0:' .. number(now))
@@ -158,7 +158,7 @@ redis.call('HSET', pending, ARGV[4], ARGV[5])
 return 1
 `
 
-/** ARGV: notes as JSON, settled writes as JSON, notes remembered, the longest hold among the notes in ms. */
+/** ARGV: invalidations as JSON, settled writes as JSON, invalidations remembered, the longest quarantine among the invalidations in ms. */
 const append = `${opening}
 for _, write in ipairs(cjson.decode(ARGV[5])) do redis.call('HDEL', pending, write) end
 hold(tonumber(ARGV[7]))
@@ -166,13 +166,13 @@ note(cjson.decode(ARGV[4]), me, tonumber(ARGV[6]))
 return { epoch, number(seq), flat(others()) }
 `
 
-/** ARGV: member that has ended, notes remembered. While it could not reach the ledger it may have begun writes unannounced. */
+/** ARGV: member that has ended, invalidations remembered. While it could not reach the ledger it may have begun writes unannounced. */
 const forget = `${opening}
 forget(ARGV[4], true, tonumber(ARGV[5]))
 return 1
 `
 
-/** ARGV: notes remembered. Removes a member that has delivered all notes; its unsettled writes are noted. */
+/** ARGV: invalidations remembered. Removes a member that has delivered all invalidations; its unsettled writes are recorded. */
 const leave = `${opening}
 forget(me, false, tonumber(ARGV[4]))
 return 1

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
-import { holdEverything, longestHold } from '../../cache/invalidation.ts'
+import { longestQuarantine, quarantineEverything } from '../../cache/invalidation.ts'
 import { parsedJson } from '../../http/json-text.ts'
 import {
   type Appended,
   type LeaseRefusal,
   type Ledger,
+  type LedgerEntry,
   type LedgerPush,
-  type LedgerStanding,
-  type Noted,
-  rememberedNotes,
+  type LedgerStatus,
+  maxLedgerEntries,
   type Synced,
 } from '../ledger.ts'
 import {
@@ -39,7 +39,7 @@ export type SubscriberOptions = {
 export type Subscriber = { close(): void }
 
 /** A node that has left its cluster, or is cut off from it, still answers but forwards no messages. */
-const mostUnheard = 3
+const maxUnacknowledged = 3
 
 const addressOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`
 
@@ -107,8 +107,8 @@ export const listen = (
     connection.connect().catch(() => undefined)
   }
   begin()
-  const look = setInterval(() => {
-    if (unanswered >= mostUnheard) subscriber?.disconnect()
+  const poll = setInterval(() => {
+    if (unanswered >= maxUnacknowledged) subscriber?.disconnect()
     // A connection that only receives does not notice a silent server.
     subscriber?.ping().catch(() => undefined)
     speak().then(
@@ -120,7 +120,7 @@ export const listen = (
   }, everyMs)
   return {
     close: () => {
-      clearInterval(look)
+      clearInterval(poll)
       clearTimeout(retry)
       subscriber?.off('end', again)
       subscriber?.disconnect()
@@ -128,7 +128,7 @@ export const listen = (
   }
 }
 
-/** A reply that no script sends. Taking it for an answer would make a member trust its memory without a lease. */
+/** A reply that no script sends. Taking it for a response would make a member trust its memory without a lease. */
 const malformed = (what: string): Error => new Error(`MALFORMED ${what}`)
 
 /** Scripts write numbers as texts: Lua keeps 64 bits of an integer only in a text. */
@@ -154,34 +154,41 @@ const rowsIn = (value: unknown, width: number, what: string): readonly (readonly
   return Array.from({ length: value.length / width }, (_, row) => value.slice(row * width, (row + 1) * width))
 }
 
-const standingsIn = (value: unknown): readonly LedgerStanding[] =>
+const statusesIn = (value: unknown): readonly LedgerStatus[] =>
   rowsIn(value, 3, 'members').map(([member, applied, beat]) => ({
     member: nameIn(member, 'member'),
     applied: numberIn(applied, 'position of a member'),
     beat: numberIn(beat, 'beat'),
   }))
 
-const notesIn = (value: unknown): readonly Noted[] =>
+const invalidationsIn = (value: unknown): readonly LedgerEntry[] =>
   rowsIn(value, 2, 'notes').map(([text = '', seq]) => ({ text, seq: numberIn(seq, 'number of a note') }))
 
 const isLease = (value: unknown): value is 'granted' | LeaseRefusal =>
   value === 'granted' || value === 'unproven' || value === 'member-silent' || value === 'young-ledger'
 
-/** `now`: the server's time; `holdMs`: for so long a hold may last that the ledger has forgotten. */
-const readSynced = (reply: unknown): Synced & { readonly now: string; readonly holdMs: number } => {
-  const [epoch, seq, floor, notes, members, lease, now, holdMs] = listIn(reply, 8, 'answer to sync')
+/** `now`: the server's time; `quarantineMs`: for so long a quarantine may last that the ledger has forgotten. */
+const readSynced = (reply: unknown): Synced & { readonly now: string; readonly quarantineMs: number } => {
+  const [epoch, seq, floor, invalidations, members, lease, now, quarantineMs] = listIn(
+    reply,
+    8,
+    'answer to sync',
+  )
   if (!isLease(lease)) throw malformed('lease')
   const synced = {
     epoch: nameIn(epoch, 'epoch'),
     seq: numberIn(seq, 'number'),
     floor: numberIn(floor, 'floor'),
-    notes: notesIn(notes),
-    members: standingsIn(members),
+    invalidations: invalidationsIn(invalidations),
+    members: statusesIn(members),
     lease,
     now: String(numberIn(now, 'time')),
-    holdMs: numberIn(holdMs, 'time of a hold'),
+    quarantineMs: numberIn(quarantineMs, 'time of a hold'),
   }
-  if (synced.floor > synced.seq || synced.notes.some((note) => note.seq > synced.seq)) {
+  if (
+    synced.floor > synced.seq ||
+    synced.invalidations.some((invalidation) => invalidation.seq > synced.seq)
+  ) {
     throw malformed('number')
   }
   return synced
@@ -189,7 +196,7 @@ const readSynced = (reply: unknown): Synced & { readonly now: string; readonly h
 
 const readAppended = (reply: unknown): Appended => {
   const [epoch, seq, members] = listIn(reply, 3, 'answer to append')
-  return { epoch: nameIn(epoch, 'epoch'), seq: numberIn(seq, 'number'), members: standingsIn(members) }
+  return { epoch: nameIn(epoch, 'epoch'), seq: numberIn(seq, 'number'), members: statusesIn(members) }
 }
 
 /** The reply of a script without a result. */
@@ -206,7 +213,9 @@ const readPush = (channel: string, message: string): LedgerPush | undefined => {
   const [epoch, seq, name, last] = content as unknown as readonly [string, string, string, unknown]
   if (!isNumber(seq)) return undefined
   if (channel.endsWith('noted')) {
-    return isTexts(last) ? { kind: 'noted', epoch, seq: Number(seq), writer: name, notes: last } : undefined
+    return isTexts(last)
+      ? { kind: 'noted', epoch, seq: Number(seq), writer: name, invalidations: last }
+      : undefined
   }
   return isNumber(last)
     ? { kind: 'applied', epoch, seq: Number(seq), member: name, entries: Number(last) }
@@ -220,7 +229,7 @@ export type RedisLedgerOptions = RedisConnectionOptions & {
   readonly leaseMs: number
   readonly forgetAfterMs: number
   readonly changed: (state: 'up' | 'down') => void
-  readonly signatures: { readonly notes: Signatures; readonly acknowledgements: Signatures }
+  readonly signatures: { readonly invalidations: Signatures; readonly acknowledgements: Signatures }
 }
 
 /** The message that a member sends to itself to prove that it receives messages. */
@@ -249,25 +258,25 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
       throw error
     }
   }
-  const { acknowledgements, notes: ofNotes } = options.signatures
-  const signed = (notes: readonly string[]): readonly string[] =>
-    notes.map((text) => ofNotes.signText(prefix, text))
-  /** A note without a valid signature may stand for any note, so it means everything. Notes of the scripts mean everything as well. */
+  const { acknowledgements, invalidations: ofInvalidations } = options.signatures
+  const signed = (invalidations: readonly string[]): readonly string[] =>
+    invalidations.map((text) => ofInvalidations.signText(prefix, text))
+  /** An invalidation without a valid signature may stand for any invalidation, so it means everything. Invalidations of the scripts mean everything as well. */
   const believed = (text: string): string => {
-    const verified = text === everything ? text : ofNotes.verifiedText(prefix, text)
+    const verified = text === everything ? text : ofInvalidations.verifiedText(prefix, text)
     if (verified === undefined) options.troubled(new Error('UNSIGNED note'))
     return verified ?? everything
   }
-  /** Where notes are signed, a message is only a hint: its number is not signed, and it may be a replay. */
+  /** Where invalidations are signed, a message is only a hint: its number is not signed, and it may be a replay. */
   const pushOf = (channel: string, message: string): LedgerPush | undefined => {
     if (message === signOfLife) return undefined
-    if (channel === notedChannel) {
+    if (channel === invalidationsChannel) {
       const push = readPush(channel, message)
       if (push?.kind !== 'noted') return undefined
-      const { epoch, notes, seq, writer } = push
-      return ofNotes.isSigning
+      const { epoch, invalidations, seq, writer } = push
+      return ofInvalidations.isSigning
         ? { kind: 'hint', epoch, seq, writer }
-        : { ...push, notes: notes.map(believed) }
+        : { ...push, invalidations: invalidations.map(believed) }
     }
     const verified = acknowledgements.verifiedText(prefix, message)
     if (verified === undefined) options.troubled(new Error('UNSIGNED acknowledgement'))
@@ -275,13 +284,13 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
   }
   /** The server's time in the last reply: proves that this member receives replies. */
   let proof = { epoch: '', time: '0' }
-  const notedChannel = `${base}noted`
-  const channels = [notedChannel, `${base}applied:${member}`, `${base}applied:all`]
+  const invalidationsChannel = `${base}noted`
+  const channels = [invalidationsChannel, `${base}applied:${member}`, `${base}applied:all`]
   let listener: Subscriber | undefined
 
   return {
     sync: async ({ epoch, applied }): Promise<Synced> => {
-      const { holdMs, now, ...synced } = await run(
+      const { quarantineMs, now, ...synced } = await run(
         'sync',
         readSynced,
         epoch,
@@ -289,25 +298,30 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
         proof.time,
         options.leaseMs,
         options.forgetAfterMs,
-        rememberedNotes,
+        maxLedgerEntries,
         proof.epoch,
       )
       proof = { epoch: synced.epoch, time: now }
-      const notes = synced.notes.map(({ seq, text }) => ({ seq, text: believed(text) }))
-      if (holdMs > 0) notes.push({ seq: synced.seq, text: holdEverything(holdMs) })
-      return { ...synced, notes }
+      const invalidations = synced.invalidations.map(({ seq, text }) => ({ seq, text: believed(text) }))
+      if (quarantineMs > 0) invalidations.push({ seq: synced.seq, text: quarantineEverything(quarantineMs) })
+      return { ...synced, invalidations }
     },
-    begin: async (write, notes) => {
-      await run('begin', readDone, write, JSON.stringify([longestHold(notes), ...signed(notes)]))
+    begin: async (write, invalidations) => {
+      await run(
+        'begin',
+        readDone,
+        write,
+        JSON.stringify([longestQuarantine(invalidations), ...signed(invalidations)]),
+      )
     },
-    append: (notes, settled): Promise<Appended> =>
+    append: (invalidations, settled): Promise<Appended> =>
       run(
         'append',
         readAppended,
-        JSON.stringify(signed(notes)),
+        JSON.stringify(signed(invalidations)),
         JSON.stringify(settled),
-        rememberedNotes,
-        longestHold(notes),
+        maxLedgerEntries,
+        longestQuarantine(invalidations),
       ),
     acknowledge: ({ epoch, applied }, entries, writer) => {
       // Not a script: the ledger gets the position with the next sync, and scripts cost more.
@@ -316,7 +330,7 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
       calls.publish(`${base}applied:${writer ?? 'all'}`, text).catch(() => undefined)
     },
     forget: async (ended) => {
-      await run('forget', readDone, ended, rememberedNotes)
+      await run('forget', readDone, ended, maxLedgerEntries)
     },
     listen: (take) => {
       listener = listen(
@@ -337,7 +351,7 @@ export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
     },
     leave: async (cleanly) => {
       try {
-        if (cleanly) await run('leave', readDone, rememberedNotes)
+        if (cleanly) await run('leave', readDone, maxLedgerEntries)
       } catch {
         // The other members find out when the lease runs out.
       }

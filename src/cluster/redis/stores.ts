@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts'
-import type { IdempotencyStore, KeptAnswer, KeyState, RateLimitStore } from '../../exchange/ports.ts'
+import type { IdempotencyStore, KeyState, RateLimitStore, ReplayedResponse } from '../../exchange/ports.ts'
 import { isJsonObject, parsedJson } from '../../http/json-text.ts'
 import { type RedisConnection, scriptOn } from './connections.ts'
 import type { Signatures } from './values.ts'
@@ -39,8 +39,8 @@ export const createCountedRequests = (connection: RedisConnection, prefix: strin
 export type IdempotencyOptions = {
   readonly prefix: string
   readonly ttlMs: number
-  /** A longer answer is not stored. */
-  readonly mostBytes: number
+  /** A longer response is not stored. */
+  readonly maxBytes: number
   readonly signatures: Signatures
 }
 
@@ -65,11 +65,11 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 return 1
 `
 
-const answerIn = (
+const replyIn = (
   status: Buffer | null | undefined,
   type: Buffer | null | undefined,
   content: Buffer | null | undefined,
-): KeptAnswer => {
+): ReplayedResponse => {
   const [code, contentType] = [String(status), String(type)]
   if (content == null || !/^[1-5]\d\d$/.test(code) || !/^[\x20-\x7e]+$/.test(contentType)) {
     throw new Error('an idempotency key with an incomplete response')
@@ -80,13 +80,13 @@ const answerIn = (
 /** Keys of requests that no two instances may carry out. */
 export const createIdempotencyKeys = (
   connection: RedisConnection,
-  { prefix, ttlMs, mostBytes, signatures }: IdempotencyOptions,
+  { prefix, ttlMs, maxBytes, signatures }: IdempotencyOptions,
 ): IdempotencyStore => {
   const begin = scriptOn(connection, beginScript)
   const finish = scriptOn(connection, finishScript)
   const keyOf = (key: string): string => `${prefix}:i:{${key}}`
 
-  /** The name that an answer is signed with: it answers this request and no other one with the same key. */
+  /** The name that a response is signed with: it answers this request and no other one with the same key. */
   const nameOf = (key: string, fingerprint: string, status: number, contentType: string): string =>
     JSON.stringify([keyOf(key), fingerprint, status, contentType])
 
@@ -99,11 +99,11 @@ export const createIdempotencyKeys = (
     )
     // It expired in between.
     if (status == null && contentType == null && content == null) return { kind: 'in-flight' }
-    const answer = answerIn(status, contentType, content)
-    const name = nameOf(key, fingerprint, answer.status, answer.contentType)
-    const verified = signatures.verified(name, answer.content)
+    const response = replyIn(status, contentType, content)
+    const name = nameOf(key, fingerprint, response.status, response.contentType)
+    const verified = signatures.verified(name, response.content)
     if (verified === undefined) throw new Error('UNSIGNED answer to an idempotency key')
-    return { kind: 'finished', answer: { ...answer, content: verified } }
+    return { kind: 'finished', response: { ...response, content: verified } }
   }
   const stateOf = async (key: string, fingerprint: string, state: unknown): Promise<KeyState> => {
     switch (state) {
@@ -130,9 +130,9 @@ export const createIdempotencyKeys = (
       }
     },
     finish: async (key, fingerprint, { status, contentType, content }) => {
-      const isKept = content.length <= mostBytes
+      const isKept = content.length <= maxBytes
       const state = isKept ? 'finished' : 'not-kept'
-      // An answer that cannot be stored leaves the key in flight until it expires; the client still gets the answer.
+      // A response that cannot be stored leaves the key in flight until it expires; the client still gets the response.
       const signed = isKept ? signatures.sign(nameOf(key, fingerprint, status, contentType), [content]) : ''
       await finish([keyOf(key)], [ttlMs, state, status, contentType, signed, fingerprint]).catch(
         () => undefined,

@@ -15,22 +15,22 @@ import {
 } from './values.ts'
 
 /**
- * The ledger's number of the last note of each tag: entries stored before it are outdated. Stores as many tags as the
- * ledger; older ones count as noted.
+ * The ledger's number of the last invalidation of each tag: entries stored before it are stale. Stores as many tags as the
+ * ledger; older ones count as recorded.
  */
-export const createNotedTags = (mostTags: number) => {
-  const numbers = createLastNumbers(mostTags)
+export const createInvalidatedTags = (maxTags: number) => {
+  const numbers = createLastNumbers(maxTags)
   let epoch = ''
   return {
-    note: numbers.set,
-    /** Marks every entry that was stored before as outdated. */
-    noteAll: numbers.setAll,
-    /** A new ledger, or one that has forgotten older notes. */
+    invalidation: numbers.set,
+    /** Marks every entry that was stored before as stale. */
+    invalidationAll: numbers.setAll,
+    /** A new ledger, or one that has forgotten older invalidations. */
     restart: (nextEpoch: string, floor: number): void => {
       epoch = nextEpoch
       numbers.restart(floor)
     },
-    /** Was any of the tags noted after that number, or is that unknown? */
+    /** Was any of the tags recorded after that number, or is that unknown? */
     touchedSince: (tags: readonly string[], ofEpoch: string, seq: number): boolean =>
       ofEpoch !== epoch || numbers.isAfter(tags, seq),
   }
@@ -39,14 +39,14 @@ export const createNotedTags = (mostTags: number) => {
 export type TierOptions = {
   readonly connection: RedisConnection
   readonly prefix: string
-  readonly noted: Pick<ReturnType<typeof createNotedTags>, 'touchedSince'>
+  readonly invalidated: Pick<ReturnType<typeof createInvalidatedTags>, 'touchedSince'>
   readonly targetTag: (key: string) => string
   readonly signatures: Signatures
   /** Largest entry that is read. */
-  readonly mostBytes: number
+  readonly maxBytes: number
   /** Number of the last invalidation that this process has received. */
   readonly position: () => SharedTier['position']
-  /** Does this process receive the notes of other writers? */
+  /** Does this process receive the invalidations of other writers? */
   readonly mayTrust: () => boolean
   readonly clock: Clock
   readonly report: (event: SharedTierEvent) => void
@@ -56,10 +56,10 @@ export type TierOptions = {
 /** Pause after a failure: a slow store must not slow every miss. */
 const restMs = 1_000
 /** A response that is fresh for less time is not stored. */
-const leastKeptMs = 1_000
-const mostKeptMs = 86_400_000
+const minRetentionMs = 1_000
+const maxRetentionMs = 86_400_000
 /** Clocks of two machines differ by less; an entry from further in the future is not from an instance. */
-const mostAheadMs = 60_000
+const maxAheadMs = 60_000
 /** Longest wait for another instance, and lifetime of a claim whose owner died. */
 const waitMs = 2_000
 const firstPauseMs = 10
@@ -75,7 +75,7 @@ type NamedEntry = Pick<TierQuery<unknown>, 'key' | 'contentId'>
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
 export const createTier = (options: TierOptions): SharedTier => {
-  const { clock, mayTrust, noted, prefix, report } = options
+  const { clock, mayTrust, invalidated, prefix, report } = options
   const store = options.connection
   const release = scriptOn(store, releaseScript)
   let restsUntil = Number.NEGATIVE_INFINITY
@@ -105,7 +105,7 @@ export const createTier = (options: TierOptions): SharedTier => {
 
   const bytesAt = async (at: string): Promise<Buffer | 'wrong type'> => {
     try {
-      const bytes = await store.getrangeBuffer(at, 0, options.mostBytes)
+      const bytes = await store.getrangeBuffer(at, 0, options.maxBytes)
       if (!Buffer.isBuffer(bytes)) throw new Error('MALFORMED entry')
       return bytes
     } catch (error) {
@@ -120,7 +120,7 @@ export const createTier = (options: TierOptions): SharedTier => {
     if (!Number.isSafeInteger(leftMs)) throw new Error('MALFORMED entry')
     if (bytes === 'wrong type') return refuse('malformed', at)
     if (bytes.length === 0) return 'absent'
-    if (bytes.length > options.mostBytes) return refuse('size', at)
+    if (bytes.length > options.maxBytes) return refuse('size', at)
     const content = options.signatures.verified(at, bytes)
     if (content === undefined) return refuse('signature', at)
     const entry = decodeEntry(content)
@@ -136,7 +136,7 @@ export const createTier = (options: TierOptions): SharedTier => {
   /** Its age by both clocks; the larger one counts. */
   const ageOf = ({ ageMs, keptMs, storedAt }: EntryHead, leftMs: number): number | undefined => {
     const aheadMs = storedAt - clock.now()
-    const isPossible = leftMs > 0 && leftMs <= keptMs && keptMs <= mostKeptMs && aheadMs <= mostAheadMs
+    const isPossible = leftMs > 0 && leftMs <= keptMs && keptMs <= maxRetentionMs && aheadMs <= maxAheadMs
     return isPossible ? ageMs + Math.max(keptMs - leftMs, -aheadMs) : undefined
   }
 
@@ -144,7 +144,7 @@ export const createTier = (options: TierOptions): SharedTier => {
     { at, entry, leftMs }: Read,
     { key, take }: TierQuery<Taken>,
   ): Taken | 'absent' | 'outdated' | 'refused' => {
-    // A second list of selecting fields behind the first is not supported.
+    // A second list of selecting headers behind the first is not supported.
     if (entry.kind !== 'entry') return 'absent'
     const { head, content } = entry
     if (head.key !== key) return refuse('key', at)
@@ -155,9 +155,13 @@ export const createTier = (options: TierOptions): SharedTier => {
     const { facts, tags, varyKey } = head
     const record = take({ ageMs, content, facts, tags, varyKey })
     if (typeof record === 'string') return refuse(record, at)
-    // Checked last, with all notes received so far.
-    const isOutdated = noted.touchedSince([options.targetTag(key), ...record.tags], head.epoch, head.applied)
-    return isOutdated ? 'outdated' : record
+    // Checked last, with all invalidations received so far.
+    const isStale = invalidated.touchedSince(
+      [options.targetTag(key), ...record.tags],
+      head.epoch,
+      head.applied,
+    )
+    return isStale ? 'outdated' : record
   }
 
   const lookUp = async <Taken extends Tagged>(query: TierQuery<Taken>): Promise<Taken | undefined> => {
@@ -207,8 +211,8 @@ export const createTier = (options: TierOptions): SharedTier => {
     },
     load: lookUp,
     store: (record, since) => {
-      const keptMs = Math.floor(Math.min(record.lifetimeMs - record.ageMs, mostKeptMs))
-      if (keptMs < leastKeptMs || since.epoch === '' || isResting() || !mayTrust()) return
+      const keptMs = Math.floor(Math.min(record.lifetimeMs - record.ageMs, maxRetentionMs))
+      if (keptMs < minRetentionMs || since.epoch === '' || isResting() || !mayTrust()) return
       const { ageMs, content, facts, key, tags, varyKey, varyNames } = record
       const storedAt = Math.floor(clock.now())
       const parts = encodeEntry(

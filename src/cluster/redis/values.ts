@@ -89,7 +89,7 @@ export type EntryHead = {
   readonly facts: unknown
 }
 
-/** An entry, or the list of fields that select one. */
+/** An entry, or the list of headers that select one. */
 export type Entry =
   | { readonly kind: 'entry'; readonly head: EntryHead; readonly content: Buffer }
   | { readonly kind: 'selected'; readonly varyNames: readonly string[] }
@@ -98,8 +98,8 @@ const entryMark = 0x54453031
 const selectedMark = 0x54563031
 const markBytes = 8
 
-/** Longest head: fields of a response and its tags are far shorter. */
-const mostHeadBytes = 256 * 1024
+/** Longest head: headers of a response and its tags are far shorter. */
+const maxHeadBytes = 256 * 1024
 
 const framed = (mark: number, head: unknown): Buffer => {
   const text = Buffer.from(JSON.stringify(head))
@@ -112,7 +112,7 @@ const framed = (mark: number, head: unknown): Buffer => {
 /** In parts, so that a large content is copied once; undefined when the head is too long. */
 export const encodeEntry = (head: EntryHead, content: Buffer): readonly Buffer[] | undefined => {
   const frame = framed(entryMark, head)
-  return frame.length > mostHeadBytes ? undefined : [frame, content]
+  return frame.length > maxHeadBytes ? undefined : [frame, content]
 }
 
 export const encodeSelected = (varyNames: readonly string[]): readonly Buffer[] => [
@@ -130,7 +130,7 @@ const isHead = (value: unknown): value is EntryHead => {
   const head = value as Record<keyof EntryHead, unknown>
   return (
     head.version === 4 &&
-    [head.key, head.epoch, head.varyKey].every((field) => typeof field === 'string') &&
+    [head.key, head.epoch, head.varyKey].every((header) => typeof header === 'string') &&
     isTexts(head.tags) &&
     [head.applied, head.ageMs, head.keptMs, head.storedAt].every(isAmount)
   )
@@ -141,7 +141,7 @@ export const decodeEntry = (bytes: Buffer): Entry | undefined => {
   if (bytes.length < markBytes) return undefined
   const mark = bytes.readUInt32BE(0)
   const end = markBytes + bytes.readUInt32BE(4)
-  if ((mark !== entryMark && mark !== selectedMark) || end > bytes.length || end > mostHeadBytes)
+  if ((mark !== entryMark && mark !== selectedMark) || end > bytes.length || end > maxHeadBytes)
     return undefined
   const head = parsedJson(bytes.toString('utf8', markBytes, end))
   if (mark === selectedMark) {

@@ -112,7 +112,7 @@ function* responseHeaderFaults({ name, responseHeaders: { set, remove } }: Servi
 }
 
 /** Of the hexadecimal digits that are recommended, 128 bits. */
-const leastKeyLength = 32
+const minKeyLength = 32
 
 function* sharedFaults({ cache: { shared } }: Config): Faults {
   const { forgetAfterMs, key, leaseMs, tls } = shared
@@ -127,8 +127,8 @@ function* sharedFaults({ cache: { shared } }: Config): Faults {
     )
   else if ((tls.ca.isSet || tls.cert.isSet || tls.serverName !== '') && !url.startsWith('rediss:'))
     yield faultAt([...path, 'tls'], 'only works with a cache.shared.url that starts with rediss://')
-  if (key.some((secret) => secret.reveal().length < leastKeyLength))
-    yield faultAt([...path, 'key'], `expected at least ${leastKeyLength} characters: openssl rand -hex 32`)
+  if (key.some((secret) => secret.reveal().length < minKeyLength))
+    yield faultAt([...path, 'key'], `expected at least ${minKeyLength} characters: openssl rand -hex 32`)
   if (leaseMs < 100 || leaseMs > 60_000)
     yield faultAt(
       [...path, 'lease'],
@@ -203,7 +203,7 @@ function* sourceFaults({ name }: ServiceConfig, source: ConfigShape['services'][
     yield faultAt(['services', name, 'discovery', 'identity'], 'is required with source: static')
 }
 
-/** Items are single requests with JSON, and their answers are held: an open service may stream anything. */
+/** Items are single requests with JSON, and their responses are held: an open service may stream anything. */
 function* batchFaults(service: ServiceConfig): Faults {
   if (!('batch' in service) || service.batch === undefined) return
   const path = ['services', service.name, 'batch']

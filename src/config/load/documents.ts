@@ -54,7 +54,7 @@ const unknownOperation = (
   return suggestion === undefined ? fault : { ...fault, suggestion }
 }
 
-/** A misspelt operation or path would leave stored responses that a write has outdated. */
+/** A misspelt operation or path would leave stored responses that a write has made stale. */
 function* resourceFaults(
   { name, document, resources }: OpenApiConfig,
   rules: readonly { readonly operation?: string | undefined }[],

@@ -152,7 +152,7 @@ export const documentLocator =
   }
 
 /** Faults after a fault of the syntax are mostly consequences of it. */
-const mostSyntaxFaults = 10
+const maxSyntaxFaults = 10
 
 /** The braces of a reference end a flow collection, such as `{ port: ${PORT} }`, unless they are quoted. */
 const unquotedReference = /[{[,:][ \t]*(\$\{[^}\s"']*\})/
@@ -205,7 +205,7 @@ const syntaxFaults = (text: string, errors: readonly SyntaxError[], lines: LineC
     if (error.code === 'TAB_AS_INDENT') return [fault]
     if (!byLine.has(line)) byLine.set(line, fault)
   }
-  return [...byLine.values()].slice(0, mostSyntaxFaults)
+  return [...byLine.values()].slice(0, maxSyntaxFaults)
 }
 
 /** Parses the text of a file. Broken YAML gives its faults alone. */
@@ -280,13 +280,13 @@ const readNamedFile = async (
   file: string,
   isSecret: boolean,
 ): Promise<{ text: string } | { fault: string }> => {
-  const mostCharacters = isSecret ? largestSecret : largestList
+  const maxCharacters = isSecret ? largestSecret : largestList
   if (!file.startsWith('/'))
     return { fault: `expected an absolute path: ${isSecret ? 'file:/run/secrets/x' : '/etc/trellis/x'}` }
   try {
     const text = await readFile(file, 'utf8')
-    if (text.length > mostCharacters)
-      return { fault: `the ${isSecret ? 'secret ' : ''}file is larger than ${mostCharacters} bytes` }
+    if (text.length > maxCharacters)
+      return { fault: `the ${isSecret ? 'secret ' : ''}file is larger than ${maxCharacters} bytes` }
     return { text: text.replace(/\r?\n$/, '') }
   } catch (cause) {
     return { fault: unreadableFile(isSecret ? `secret file ${file}` : `file ${file}`, cause) }

@@ -196,7 +196,7 @@ export const resourceRule = z
     error: 'id requires collection',
   })
 
-const leastTokenLength = 16
+const minTokenLength = 16
 const shortestPollMs = 100
 
 /** How changes that bypass the gateway are reported to it. */
@@ -204,8 +204,8 @@ export const changes = z
   .strictObject({
     token: secret
       .refine(
-        (token) => !token.isSet || token.reveal().length >= leastTokenLength,
-        `expected at least ${leastTokenLength} characters: openssl rand -hex 32`,
+        (token) => !token.isSet || token.reveal().length >= minTokenLength,
+        `expected at least ${minTokenLength} characters: openssl rand -hex 32`,
       )
       .prefault('')
       .describe('Secret. For requests that report changes, at least 16 characters; empty = off'),

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { corsOrigin, duration, fieldName, flag, inMs, oneOf } from './leaves.ts'
+import { corsOrigin, duration, flag, headerName, inMs, oneOf } from './leaves.ts'
 
 /** Of pages of other origins: of all services, or of one. */
 export const cors = z
@@ -14,7 +14,7 @@ export const cors = z
       .prefault(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
       .describe('Methods those pages may use'),
     headers: z
-      .array(fieldName)
+      .array(headerName)
       .max(100)
       .prefault([
         'Authorization',
@@ -32,7 +32,7 @@ export const cors = z
       ])
       .describe('Request headers those pages may send'),
     exposedHeaders: z
-      .array(fieldName)
+      .array(headerName)
       .max(100)
       .prefault([
         'X-WP-Total',

@@ -31,7 +31,7 @@ const lacking = ({ type, url, secret: key, service, zone }: Named): string | und
   return type === 'cloudflare' && zone === '' ? 'zone' : undefined
 }
 
-const receiver = z
+const purgeTarget = z
   .strictObject({
     type: oneOf(types).describe('Kind of the receiver'),
     url: optionalUrl
@@ -64,10 +64,10 @@ const receiver = z
     const message = `a receiver of type ${payload.value.type} requires ${key}`
     payload.issues.push({ code: 'custom', message, input: payload.value })
   })
-  .transform((receiver) =>
+  .transform((purgeTarget) =>
     inMs('timeout')({
-      ...receiver,
-      url: receiver.url === '' ? (networks[receiver.type] ?? '') : receiver.url,
+      ...purgeTarget,
+      url: purgeTarget.url === '' ? (networks[purgeTarget.type] ?? '') : purgeTarget.url,
     }),
   )
 
@@ -89,7 +89,7 @@ export const downstream = z
         'Secret. Key of the tags, the same for all gateways; empty = made of the secrets of the receivers',
       ),
     receivers: z
-      .array(receiver)
+      .array(purgeTarget)
       .min(1)
       .max(16)
       .describe('Caches that are purged before a write is acknowledged'),

@@ -316,13 +316,13 @@ export const routeMatch = matchBy(parseRouteMatch, 'POST /site/v2/**')
 /** Methods, path and parameters of requests that change nothing, or the name of some; a HarmlessWrite after parsing. */
 export const harmlessWrite = matchBy(parseHarmlessWrite, 'POST /acme/v1/ping')
 
-/** A field name (RFC 9110 §5.1). */
-export const fieldName = z
+/** A header name (RFC 9110 §5.1). */
+export const headerName = z
   .string({ error: 'expected the name of a header' })
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, 'expected the name of a header, e.g. X-Request-Id')
 
-/** Fields that frame a message, belong to one connection, or describe the octets of the body; only the gateway can write them. */
-const fieldsOfMessage: ReadonlySet<string> = new Set([
+/** Headers that frame a message, belong to one connection, or describe the octets of the body; only the gateway can write them. */
+const headersOfMessage: ReadonlySet<string> = new Set([
   'connection',
   'content-encoding',
   'content-length',
@@ -337,17 +337,17 @@ const fieldsOfMessage: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** A response field that an operator may set or remove. */
-export const responseFieldName = fieldName.check(
+/** A response header that an operator may set or remove. */
+export const responseHeaderName = headerName.check(
   refusedBy((name) =>
-    fieldsOfMessage.has(name.toLowerCase())
+    headersOfMessage.has(name.toLowerCase())
       ? 'this header frames the message or belongs to the connection: only the gateway writes it'
       : undefined,
   ),
 )
 
-/** A field value (RFC 9110 §5.5) in ASCII. */
-export const fieldText = z
+/** A header value (RFC 9110 §5.5) in ASCII. */
+export const headerText = z
   .string({ error: 'expected a text' })
   .max(8_192, 'expected at most 8192 characters')
   .regex(/^[!-~](?:[\t -~]*[!-~])?$/, 'expected visible ASCII without spaces at the ends')

@@ -15,8 +15,8 @@ import { downstream } from './downstream-shape.ts'
 import {
   document,
   duration,
-  fieldText,
   flag,
+  headerText,
   host,
   hostPattern,
   inMs,
@@ -25,7 +25,7 @@ import {
   pathPrefix,
   publicUrl,
   refusedBy,
-  responseFieldName,
+  responseHeaderName,
   secret,
   share,
   size,
@@ -229,11 +229,11 @@ const publicSide = {
   responseHeaders: z
     .strictObject({
       set: z
-        .record(responseFieldName, fieldText)
+        .record(responseHeaderName, headerText)
         .prefault({})
         .describe('Headers added to every response; they replace others of the same name'),
       remove: z
-        .array(responseFieldName)
+        .array(responseHeaderName)
         .max(100)
         .prefault([])
         .describe('Headers removed from every response'),

@@ -1,11 +1,16 @@
 import { pipeline, Readable } from 'node:stream'
 import type { Cache, PostResponse, StoringPost } from '../../cache/cache.ts'
-import type { Note } from '../../cache/invalidation.ts'
+import type { Invalidation } from '../../cache/invalidation.ts'
 import { GatewayError } from '../../errors.ts'
 import { EndSignal, type GatewayResponse, teeContent } from '../../http/message.ts'
-import type { WitnessedStatement } from '../../service/contract.ts'
-import type { Ready } from '../exchange.ts'
-import { concurrentWritesOf, invalidateWrite, type TrackedWrite, writeNotes } from '../invalidate-write.ts'
+import type { KeyedWriteReceipt } from '../../service/contract.ts'
+import type { ValidatedContext } from '../exchange.ts'
+import {
+  concurrentWritesOf,
+  invalidateWrite,
+  type TrackedWrite,
+  writeInvalidations,
+} from '../invalidate-write.ts'
 import { openWritesOf } from '../open-writes.ts'
 import type { CacheContext } from '../ports.ts'
 import { Write } from '../write-state.ts'
@@ -31,23 +36,25 @@ const collected = (
 export type Shown = {
   readonly isHarmless: boolean
   readonly isContentRead: boolean
-  readonly statement: WitnessedStatement | undefined
+  readonly receipt: KeyedWriteReceipt | undefined
 }
 
-const mayBeStored = ({ service, generation }: Ready): boolean =>
-  [service, ...generation.sharing(service)].some(({ responses }) => responses.mayBeStored)
+const mayBeStored = ({ service, snapshot }: ValidatedContext): boolean =>
+  [service, ...snapshot.sharing(service)].some(({ responses }) => responses.mayBeStored)
 
-const tagsOf = (notes: readonly Note[]): readonly string[] =>
-  notes.flatMap((note) => (note.kind === 'tag' || note.kind === 'hold' ? [note.tag] : []))
+const tagsOf = (invalidations: readonly Invalidation[]): readonly string[] =>
+  invalidations.flatMap((invalidation) =>
+    invalidation.kind === 'tag' || invalidation.kind === 'hold' ? [invalidation.tag] : [],
+  )
 
-/** Each note once: what the table said at the head, and what it says now. */
-const union = (first: readonly Note[], second: readonly Note[]): readonly Note[] =>
+/** Each invalidation once: what the table said at the head, and what it says now. */
+const union = (first: readonly Invalidation[], second: readonly Invalidation[]): readonly Invalidation[] =>
   first === second ? first : [...first, ...second]
 
 /** One write from its registration to the end of its response: what it may have changed is dropped here and in other processes. */
 export class WriteInProgress {
   readonly #context: CacheContext
-  readonly #exchange: Ready
+  readonly #requestContext: ValidatedContext
   /** Names of the services that it reaches. */
   readonly #reached: readonly string[]
   readonly #isHarmless: boolean
@@ -57,9 +64,9 @@ export class WriteInProgress {
   readonly signal = new EndSignal()
   #registered: string | undefined
   #response: GatewayResponse | undefined
-  #shown: Shown = { isHarmless: false, isContentRead: false, statement: undefined }
-  #headNotes: readonly Note[] = []
-  #openNotes: readonly Note[] = []
+  #shown: Shown = { isHarmless: false, isContentRead: false, receipt: undefined }
+  #headInvalidations: readonly Invalidation[] = []
+  #openInvalidations: readonly Invalidation[] = []
   #snapshot: unknown
   #release: (() => void) | undefined
   #removeOpen: (() => void) | undefined
@@ -68,13 +75,13 @@ export class WriteInProgress {
   #later: NodeJS.Timeout | undefined
 
   /** `isHarmless`: it changes nothing, whatever becomes of it. */
-  constructor(context: CacheContext, exchange: Ready, isHarmless = false) {
+  constructor(context: CacheContext, requestContext: ValidatedContext, isHarmless = false) {
     this.#isHarmless = isHarmless
     this.#context = context
-    this.#exchange = exchange
-    const { service, generation, record } = exchange
+    this.#requestContext = requestContext
+    const { service, snapshot, record } = requestContext
     // With all services of the same upstream, since a write through one of them changes what the others store.
-    this.#reached = [service.name, ...generation.sharing(service).map(({ name }) => name)]
+    this.#reached = [service.name, ...snapshot.sharing(service).map(({ name }) => name)]
     this.#tracked = concurrentWritesOf(context.cache).begin(this.#reached)
     this.state = new Write({
       advanced: (state) => {
@@ -86,14 +93,17 @@ export class WriteInProgress {
         this.signal.end(new GatewayError('internal'))
       },
     })
-    record.write = this.state
+    record.life = this.state
   }
 
   /** Registers it with the other processes that store responses of its upstream. */
   async register(): Promise<void> {
-    const { announcer } = this.#context
-    if (announcer === undefined) return
-    const begun = await announcer.begin(writeNotes(this.#exchange, undefined), mayBeStored(this.#exchange))
+    const { writeRegistry } = this.#context
+    if (writeRegistry === undefined) return
+    const begun = await writeRegistry.begin(
+      writeInvalidations(this.#requestContext, undefined),
+      mayBeStored(this.#requestContext),
+    )
     // The connection to the shared store is tried again several times a second.
     if (begun.kind === 'refused') throw new GatewayError('shared_store_unreachable', { retryAfterSeconds: 1 })
     this.#registered = begun.write
@@ -105,16 +115,16 @@ export class WriteInProgress {
     this.#shown = shown
     if (!this.state.open()) throw new GatewayError('internal')
     if (response.content instanceof Readable) {
-      this.#headNotes = this.#notesSoFar()
-      await this.#drop(this.#headNotes)
+      this.#headInvalidations = this.#invalidationsSoFar()
+      await this.#drop(this.#headInvalidations)
       return
     }
     if (!this.state.end()) throw new GatewayError('internal')
     const { cache } = this.#context
     const content = this.#tracked.isAlone() ? cache.contentsWithTag : undefined
-    const { isHarmless, isContentRead, statement } = shown
+    const { isHarmless, isContentRead, receipt } = shown
     const written = isContentRead ? response : { ...response, content: undefined }
-    await this.#finish(isHarmless ? [] : writeNotes(this.#exchange, written, content, statement))
+    await this.#finish(isHarmless ? [] : writeInvalidations(this.#requestContext, written, content, receipt))
   }
 
   /**
@@ -144,7 +154,7 @@ export class WriteInProgress {
   /** Computed for the newest configuration, and again what was dropped at the head: another table may say less. */
   #end(): Promise<unknown> | undefined {
     if (!this.state.end()) return this.breakOff().then(() => Promise.reject(new GatewayError('internal')))
-    return this.#finish(union(this.#headNotes, this.#notesSoFar()))
+    return this.#finish(union(this.#headInvalidations, this.#invalidationsSoFar()))
   }
 
   /** No whole response comes: unless nothing was sent, its outcome is unknown. */
@@ -153,13 +163,15 @@ export class WriteInProgress {
     switch (this.state.state) {
       case 'not-sent':
         this.#tracked.end()
-        if (this.#registered !== undefined) await this.#context.announcer?.spread([], this.#registered)
+        if (this.#registered !== undefined) await this.#context.writeRegistry?.broadcast([], this.#registered)
         return
       case 'ended':
         return
       default:
         await this.#finish(
-          this.#isHarmless ? [] : union(this.#headNotes, writeNotes(this.#exchange, undefined)),
+          this.#isHarmless
+            ? []
+            : union(this.#headInvalidations, writeInvalidations(this.#requestContext, undefined)),
         )
     }
   }
@@ -180,27 +192,27 @@ export class WriteInProgress {
   }
 
   #dropAgain(): Promise<unknown> | undefined {
-    const drop = () => this.#drop(this.#notesSoFar())
+    const drop = () => this.#drop(this.#invalidationsSoFar())
     return this.#post === undefined ? drop() : this.#post.invalidateAgain(drop)
   }
 
   /** Drops what it may have changed so far, and keeps it from being stored. */
-  #drop(notes: readonly Note[]): Promise<unknown> | undefined {
-    const { cache, announcer, clock } = this.#context
+  #drop(invalidations: readonly Invalidation[]): Promise<unknown> | undefined {
+    const { cache, writeRegistry, clock } = this.#context
     this.#droppedMs = clock.monotonic()
     this.#removeOpen ??= this.#addOpen(cache)
-    if (notes !== this.#openNotes || this.#release === undefined) {
-      const release = cache.quarantine(tagsOf(notes))
+    if (invalidations !== this.#openInvalidations || this.#release === undefined) {
+      const release = cache.quarantine(tagsOf(invalidations))
       this.#release?.()
       this.#release = release
-      this.#openNotes = notes
+      this.#openInvalidations = invalidations
     }
-    invalidateWrite(cache, this.#exchange, notes)
-    return announcer?.spread(notes)
+    invalidateWrite(cache, this.#requestContext, invalidations)
+    return writeRegistry?.broadcast(invalidations)
   }
 
   #addOpen(cache: Cache): () => void {
-    const { name: service } = this.#exchange.service
+    const { name: service } = this.#requestContext.service
     const remove = openWritesOf(cache).add(this.#reached, this.#droppedMs)
     this.#context.report({ kind: 'write-quarantined', service, by: 1 })
     return () => {
@@ -209,25 +221,25 @@ export class WriteInProgress {
     }
   }
 
-  #finish(notes: readonly Note[]): Promise<unknown> | undefined {
+  #finish(invalidations: readonly Invalidation[]): Promise<unknown> | undefined {
     clearTimeout(this.#later)
     this.#removeOpen?.()
     this.#removeOpen = undefined
     this.#tracked.end()
     this.#release?.()
     this.#release = undefined
-    invalidateWrite(this.#context.cache, this.#exchange, notes)
-    return this.#context.announcer?.spread(notes, this.#registered)
+    invalidateWrite(this.#context.cache, this.#requestContext, invalidations)
+    return this.#context.writeRegistry?.broadcast(invalidations, this.#registered)
   }
 
   /** What the head, the row and the path say: a content that was not read for it does not count. */
-  #notesSoFar(): readonly Note[] {
+  #invalidationsSoFar(): readonly Invalidation[] {
     if (this.#shown.isHarmless || this.#response === undefined) return []
-    const { snapshot } = this.#exchange.generation
-    if (snapshot === this.#snapshot) return this.#openNotes
+    const { snapshot } = this.#requestContext.snapshot
+    if (snapshot === this.#snapshot) return this.#openInvalidations
     this.#snapshot = snapshot
     const head = { ...this.#response, content: undefined }
     const shown = this.#tracked.isAlone() ? this.#context.cache.contentsWithTag : undefined
-    return writeNotes(this.#exchange, head, shown, this.#shown.statement)
+    return writeInvalidations(this.#requestContext, head, shown, this.#shown.receipt)
   }
 }

@@ -132,12 +132,12 @@ class Structure {
 const escapedSurrogate = /\\u[dD][89a-fA-F]/
 const loneSurrogate = /\p{Surrogate}/u
 
-const holdsLoneSurrogate = (value: unknown): boolean => {
+const hasLoneSurrogate = (value: unknown): boolean => {
   if (typeof value === 'string') return loneSurrogate.test(value)
   if (typeof value !== 'object' || value === null) return false
-  if (Array.isArray(value)) return value.some(holdsLoneSurrogate)
+  if (Array.isArray(value)) return value.some(hasLoneSurrogate)
   return Object.keys(value).some(
-    (key) => loneSurrogate.test(key) || holdsLoneSurrogate((value as Record<string, unknown>)[key]),
+    (key) => loneSurrogate.test(key) || hasLoneSurrogate((value as Record<string, unknown>)[key]),
   )
 }
 
@@ -165,7 +165,7 @@ export function* readJson(content: Buffer, maxDepth: number): Pieces<JsonReading
   if (parsing === undefined) return refused('syntax')
   if (text.includes('\\') && escapedSurrogate.test(text)) {
     yield
-    if (holdsLoneSurrogate(parsing.value)) return refused('surrogate')
+    if (hasLoneSurrogate(parsing.value)) return refused('surrogate')
   }
   yield
   return { kind: 'read', value: parsing.value, text, members: structure.members }

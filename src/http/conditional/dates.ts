@@ -1,4 +1,4 @@
-import { remembered } from '../memo.ts'
+import { memoize } from '../memo.ts'
 
 /**
  * HTTP dates in their three forms (RFC 9110 §5.6.7). Strict on purpose: a date that only looks like one must not
@@ -39,8 +39,8 @@ const fullYear = (digits: number, now: number): number => {
   return inThisCentury > thisYear + 50 ? inThisCentury - 100 : inThisCentury
 }
 
-/** Upstreams answer many times in one second, and the Date of those answers is one text. */
-const parseFixdate = remembered((value): number | undefined => {
+/** Upstreams answer many times in one second, and the Date of those responses is one text. */
+const parseFixdate = memoize((value): number | undefined => {
   const [found, day, name = '', year, ...clock] = fixdate.exec(value) ?? []
   if (found === undefined) return undefined
   return toMilliseconds({ year: Number(year), month: name, day: Number(day), clock })

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import {
-  fieldValue,
   type GatewayRequest,
   type GatewayResponse,
-  type RequestFields,
+  headerValue,
+  type RequestHeaders,
   type ResponseHead,
-  requestField,
-  withoutFields,
+  requestHeader,
+  withoutHeaders,
 } from '../message.ts'
 import { isGetOrHead } from '../methods.ts'
 import { parseHttpDate } from './dates.ts'
@@ -99,8 +99,8 @@ export const withUncodedTags = (list: string): string => {
   return [list, ...new Set(tags.flatMap(({ opaque }) => originsOf(opaque)))].join(', ')
 }
 
-/** Fields that make a request conditional or partial (RFC 9110 §13.1, §14.2): the gateway evaluates them itself. */
-export const conditionalFields: ReadonlySet<string> = new Set([
+/** Headers that make a request conditional or partial (RFC 9110 §13.1, §14.2): the gateway evaluates them itself. */
+export const conditionalHeaders: ReadonlySet<string> = new Set([
   'if-match',
   'if-none-match',
   'if-modified-since',
@@ -113,30 +113,30 @@ export const conditionalFields: ReadonlySet<string> = new Set([
 export type PreconditionOutcome = 'proceed' | 'not-modified' | 'failed'
 
 /** Is any precondition there at all? Cheap, for the way of a hit. */
-export const isConditional = (fields: RequestFields): boolean =>
-  fields['if-none-match'] !== undefined ||
-  fields['if-modified-since'] !== undefined ||
-  fields['if-match'] !== undefined ||
-  fields['if-unmodified-since'] !== undefined
+export const isConditional = (headers: RequestHeaders): boolean =>
+  headers['if-none-match'] !== undefined ||
+  headers['if-modified-since'] !== undefined ||
+  headers['if-match'] !== undefined ||
+  headers['if-unmodified-since'] !== undefined
 
 const anyTagMatches = (list: string, response: ResponseHead, matches: typeof matchesWeakly): boolean => {
   const wanted = parseEntityTagList(list)
   if (wanted === '*') return true
-  const tag = parseEntityTag(fieldValue(response.fields, 'etag') ?? '')
+  const tag = parseEntityTag(headerValue(response.headers, 'etag') ?? '')
   return tag !== undefined && wanted.some((candidate) => matches(candidate, tag))
 }
 
-/** Has the response changed since the date? undefined when either side is no valid date: the field is then ignored (§13.1.3, §13.1.4). */
+/** Has the response changed since the date? undefined when either side is no valid date: the header is then ignored (§13.1.3, §13.1.4). */
 const modifiedSince = (date: string, response: ResponseHead, now: number): boolean | undefined => {
   const since = parseHttpDate(date, now)
-  const modified = parseHttpDate(fieldValue(response.fields, 'last-modified') ?? '', now)
+  const modified = parseHttpDate(headerValue(response.headers, 'last-modified') ?? '', now)
   return since === undefined || modified === undefined ? undefined : modified > since
 }
 
-const guardHolds = (fields: RequestFields, response: ResponseHead, now: number): boolean => {
-  const ifMatch = requestField(fields, 'if-match')
+const guardApplies = (headers: RequestHeaders, response: ResponseHead, now: number): boolean => {
+  const ifMatch = requestHeader(headers, 'if-match')
   if (ifMatch !== undefined) return anyTagMatches(ifMatch, response, matchesStrongly)
-  const ifUnmodifiedSince = requestField(fields, 'if-unmodified-since')
+  const ifUnmodifiedSince = requestHeader(headers, 'if-unmodified-since')
   return ifUnmodifiedSince === undefined || modifiedSince(ifUnmodifiedSince, response, now) !== true
 }
 
@@ -145,19 +145,19 @@ const guardHolds = (fields: RequestFields, response: ResponseHead, now: number):
  * Only a 2xx answer is subject to them (§13.2.1).
  */
 export const evaluatePreconditions = (
-  fields: RequestFields,
+  headers: RequestHeaders,
   method: string,
   response: ResponseHead,
   now: number,
 ): PreconditionOutcome => {
   if (response.status < 200 || response.status > 299) return 'proceed'
-  if (!guardHolds(fields, response, now)) return 'failed'
-  const ifNoneMatch = requestField(fields, 'if-none-match')
+  if (!guardApplies(headers, response, now)) return 'failed'
+  const ifNoneMatch = requestHeader(headers, 'if-none-match')
   if (ifNoneMatch !== undefined) {
     if (!anyTagMatches(ifNoneMatch, response, matchesWeakly)) return 'proceed'
     return isGetOrHead(method) ? 'not-modified' : 'failed'
   }
-  const ifModifiedSince = requestField(fields, 'if-modified-since')
+  const ifModifiedSince = requestHeader(headers, 'if-modified-since')
   if (ifModifiedSince === undefined || !isGetOrHead(method)) return 'proceed'
   return modifiedSince(ifModifiedSince, response, now) === false ? 'not-modified' : 'proceed'
 }
@@ -165,8 +165,8 @@ export const evaluatePreconditions = (
 /** Digests of the content of one message; `Repr-Digest` is of the representation, which a part or a HEAD shows too (RFC 9530 §2, §3). */
 export const digestsOfContent: ReadonlySet<string> = new Set(['content-digest', 'content-md5'])
 
-/** Fields about a content that a 304 or 412 does not carry (RFC 9110 §15.4.5). */
-const contentFields: ReadonlySet<string> = new Set([
+/** Headers about a content that a 304 or 412 does not carry (RFC 9110 §15.4.5). */
+const contentHeaders: ReadonlySet<string> = new Set([
   ...digestsOfContent,
   'content-length',
   'content-encoding',
@@ -179,23 +179,23 @@ const contentFields: ReadonlySet<string> = new Set([
 /** The 304 to a client that already has this response. */
 export const notModified = (response: ResponseHead): ResponseHead => ({
   status: 304,
-  fields: withoutFields(response.fields, contentFields),
+  headers: withoutHeaders(response.headers, contentHeaders),
 })
 
 /** The 412 for a precondition that does not hold; no content, so that each service's shape stays the edge's business. */
 const preconditionFailed = (response: ResponseHead): ResponseHead => ({
   status: 412,
-  fields: [...withoutFields(response.fields, contentFields), 'Content-Length', '0'],
+  headers: [...withoutHeaders(response.headers, contentHeaders), 'Content-Length', '0'],
 })
 
 /** The 304 or 412 that the preconditions of a request lead to; undefined when they hold. */
 export const preconditionResponse = (
-  { fields, method }: Pick<GatewayRequest, 'fields' | 'method'>,
+  { headers, method }: Pick<GatewayRequest, 'headers' | 'method'>,
   response: ResponseHead,
   now: number,
 ): GatewayResponse | undefined => {
-  if (!isConditional(fields)) return undefined
-  switch (evaluatePreconditions(fields, method, response, now)) {
+  if (!isConditional(headers)) return undefined
+  switch (evaluatePreconditions(headers, method, response, now)) {
     case 'not-modified':
       return { ...notModified(response), content: undefined }
     case 'failed':

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import {
-  fieldValue,
-  type RequestFields,
+  headerValue,
+  type RequestHeaders,
   type ResponseHead,
-  requestField,
-  withField,
-  withoutFields,
+  requestHeader,
+  withHeader,
+  withoutHeaders,
 } from '../message.ts'
 import { parseHttpDate } from './dates.ts'
 import { digestsOfContent, matchesStrongly, parseEntityTag } from './preconditions.ts'
@@ -13,14 +13,14 @@ import { digestsOfContent, matchesStrongly, parseEntityTag } from './preconditio
 /** First and last byte position, both included (RFC 9110 §14.1.2). */
 type ByteRange = { readonly first: number; readonly last: number }
 
-/** The part of a content of known length that a Range field selects. */
+/** The part of a content of known length that a Range header selects. */
 export type RangeSelection =
   | { readonly kind: 'whole' }
   | { readonly kind: 'parts'; readonly ranges: readonly ByteRange[] }
   | { readonly kind: 'unsatisfiable' }
 
 /** More parts than this, or parts that overlap, are an attack and not a reader (RFC 9110 §17.15): the whole is sent. */
-const mostRanges = 16
+const maxRanges = 16
 
 const whole: RangeSelection = { kind: 'whole' }
 
@@ -56,7 +56,7 @@ export const selectRanges = (value: string, length: number): RangeSelection => {
     .split(',')
     .map((spec) => spec.trim())
     .filter((spec) => spec !== '')
-  if (specs.length === 0 || specs.length > mostRanges) return whole
+  if (specs.length === 0 || specs.length > maxRanges) return whole
   const ranges: ByteRange[] = []
   for (const spec of specs) {
     const range = parseSpec(spec, length)
@@ -71,27 +71,27 @@ export const selectRanges = (value: string, length: number): RangeSelection => {
 const sameRepresentation = (condition: string, response: ResponseHead, now: number): boolean => {
   const tag = parseEntityTag(condition)
   if (tag !== undefined) {
-    const current = parseEntityTag(fieldValue(response.fields, 'etag') ?? '')
+    const current = parseEntityTag(headerValue(response.headers, 'etag') ?? '')
     return current !== undefined && matchesStrongly(tag, current)
   }
   const date = parseHttpDate(condition, now)
-  const modified = parseHttpDate(fieldValue(response.fields, 'last-modified') ?? '', now)
+  const modified = parseHttpDate(headerValue(response.headers, 'last-modified') ?? '', now)
   if (date === undefined || date !== modified) return false
   // A date is a strong validator only when the origin made it at least a second before the response (§8.8.2.2).
-  const responseDate = parseHttpDate(fieldValue(response.fields, 'date') ?? '', now)
+  const responseDate = parseHttpDate(headerValue(response.headers, 'date') ?? '', now)
   return responseDate !== undefined && responseDate - modified >= 1000
 }
 
 /** The part of a complete 200 response that a GET asks for (RFC 9110 §14.2). */
 export const rangeOf = (
-  fields: RequestFields,
+  headers: RequestHeaders,
   response: ResponseHead,
   length: number,
   now: number,
 ): RangeSelection => {
-  const range = requestField(fields, 'range')
+  const range = requestHeader(headers, 'range')
   if (range === undefined || response.status !== 200) return whole
-  const condition = requestField(fields, 'if-range')
+  const condition = requestHeader(headers, 'if-range')
   if (condition !== undefined && !sameRepresentation(condition, response, now)) return whole
   return selectRanges(range, length)
 }
@@ -110,7 +110,7 @@ const multipart = (
   ranges: readonly ByteRange[],
 ): { readonly head: ResponseHead; readonly content: Buffer } => {
   const boundary = randomUUID()
-  const type = fieldValue(head.fields, 'content-type')
+  const type = headerValue(head.headers, 'content-type')
   const pieces: Buffer[] = []
   for (const { first, last } of ranges) {
     const typeLine = type === undefined ? '' : `Content-Type: ${type}\r\n`
@@ -120,14 +120,14 @@ const multipart = (
   }
   pieces.push(Buffer.from(`--${boundary}--\r\n`))
   const body = Buffer.concat(pieces)
-  const fields = [
-    ...withoutFields(head.fields, replaced),
+  const headers = [
+    ...withoutHeaders(head.headers, replaced),
     'Content-Type',
     `multipart/byteranges; boundary=${boundary}`,
     'Content-Length',
     String(body.length),
   ]
-  return { head: { status: 206, fields }, content: body }
+  return { head: { status: 206, headers }, content: body }
 }
 
 /** A 206 with the selected parts of a complete content (RFC 9110 §15.3.7). */
@@ -139,17 +139,17 @@ export const partialContent = (
   const [only, ...others] = ranges
   if (only === undefined || others.length > 0) return multipart(head, content, ranges)
   const part = content.subarray(only.first, only.last + 1)
-  const whole = withoutFields(head.fields, digestsOfContent)
-  const fields = withField(whole, 'Content-Length', String(part.length))
-  fields.push('Content-Range', `bytes ${only.first}-${only.last}/${content.length}`)
-  return { head: { status: 206, fields }, content: part }
+  const whole = withoutHeaders(head.headers, digestsOfContent)
+  const headers = withHeader(whole, 'Content-Length', String(part.length))
+  headers.push('Content-Range', `bytes ${only.first}-${only.last}/${content.length}`)
+  return { head: { status: 206, headers }, content: part }
 }
 
 /** The 416 with the length (RFC 9110 §15.5.17). */
 export const rangeNotSatisfiable = (head: ResponseHead, length: number): ResponseHead => ({
   status: 416,
-  fields: [
-    ...withoutFields(head.fields, replaced),
+  headers: [
+    ...withoutHeaders(head.headers, replaced),
     'Content-Range',
     `bytes */${length}`,
     'Content-Length',
@@ -187,7 +187,7 @@ export type StoredRanges = {
 export type PartialContent = { readonly partial: StoredRanges; readonly content: Buffer }
 
 /** Readers choose the ranges: scattered ones must not make a list that takes longer to search than the upstream takes to answer. */
-const mostStoredRanges = 16
+const maxStoredRanges = 16
 
 const lengthOf = ({ first, last }: ByteRange): number => last - first + 1
 
@@ -237,7 +237,7 @@ export const combined = (old: PartialContent, young: PartialContent): PartialCon
   if (old.partial.total !== undefined && old.partial.total !== total) return undefined
   const ranges = joined([...old.partial.ranges, ...young.partial.ranges])
   const isBeyond = total !== undefined && (ranges.at(-1)?.last ?? 0) >= total
-  if (isBeyond || ranges.length > mostStoredRanges) return undefined
+  if (isBeyond || ranges.length > maxStoredRanges) return undefined
   const partial = { ranges, total }
   const content = Buffer.allocUnsafeSlow(ranges.reduce((sum, range) => sum + lengthOf(range), 0))
   copyInto(content, partial, old)

@@ -1,10 +1,10 @@
 import type { BypassReason } from '../../cache/decide-caching.ts'
 import { forwardReasons, invalidators, noStoreReasons } from '../../cache/events.ts'
 import {
-  distrustReasons,
+  broadcastOutcomes,
   ledgerSteps,
+  quarantineReasons,
   type SharedTierEvent,
-  spreadOutcomes,
   tierLookups,
   tierRefusals,
   tierSteps,
@@ -181,7 +181,7 @@ export const upstreamMetrics = {
 } as const satisfies Record<string, MetricRow>
 
 /** Waits of a write for other processes: mostly a millisecond, at worst a few leases. */
-const spreadSeconds = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5] as const
+const broadcastSeconds = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5] as const
 
 /** Metrics of coherence between processes, and of their shared store. */
 export const coherenceMetrics = {
@@ -192,7 +192,7 @@ export const coherenceMetrics = {
   ),
   trustLost: counter(
     'memory_trust_lost_total',
-    { reason: distrustReasons },
+    { reason: quarantineReasons },
     'Times a process stopped serving from memory.',
   ),
   memoryDropped: counter(
@@ -200,11 +200,11 @@ export const coherenceMetrics = {
     {},
     'Drops of the whole cache, because writes may be missing.',
   ),
-  notesApplied: counter('notes_applied_total', {}, 'Invalidations received from other processes.'),
-  writeSpread: histogram(
+  invalidationsApplied: counter('notes_applied_total', {}, 'Invalidations received from other processes.'),
+  writeBroadcast: histogram(
     'write_spread_seconds',
-    { outcome: spreadOutcomes },
-    spreadSeconds,
+    { outcome: broadcastOutcomes },
+    broadcastSeconds,
     'Wait of a write for other processes: `acknowledged`, `lapsed` (a lease ended), `isolated` (none reachable).',
   ),
   writesRefused: counter('writes_refused_unheard_total', {}, 'Writes refused because Redis was unreachable.'),

@@ -13,7 +13,7 @@ import { methodName } from '../../http/message.ts'
 import { type AccessEvent, type EdgeEvent, jwksResults, type LifecycleEvent } from '../../server/events.ts'
 import type { OverloadEvent } from '../../server/overload.ts'
 import { type WebSocketEvent, websocketOutcomes } from '../../server/websockets.ts'
-import type { DiscoveryEvent } from '../../service/announced.ts'
+import type { DiscoveryEvent } from '../../service/connection.ts'
 import type { UpstreamEvent } from '../../upstream/events.ts'
 import type { ChangeEvent } from '../../wordpress/changes/feed-state.ts'
 import type { TracingEvent } from '../open-telemetry.ts'
@@ -59,7 +59,7 @@ const observeTraced = (
 }
 
 /** Kinds of exchanges whose series are remembered; a contract has some sixty routes, a learned one some hundred more. */
-const mostKinds = 10_000
+const maxKinds = 10_000
 
 const countWrite = (families: Families, event: ExchangeEvent, method: string): void => {
   const { service, route, writeKind } = event
@@ -92,7 +92,7 @@ const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => 
     let series = seriesByKind.get(kind)
     if (series === undefined) {
       series = seriesOf(service, route, method, status, cache)
-      if (seriesByKind.size < mostKinds) seriesByKind.set(kind, series)
+      if (seriesByKind.size < maxKinds) seriesByKind.set(kind, series)
     }
     add(series.requests)
     if (trace === undefined) observeValue(series.duration, durationSeconds)
@@ -191,10 +191,10 @@ export const createEventObservers = (families: Families) => ({
       add(families.trustLost.series({ reason }))
     },
     'trust-regained': () => set(families.memoryTrusted.series({}), 1),
-    'notes-applied': ({ notes }) => add(families.notesApplied.series({}), notes),
+    'notes-applied': ({ invalidations }) => add(families.invalidationsApplied.series({}), invalidations),
     'memory-dropped': () => add(families.memoryDropped.series({})),
     'write-spread': ({ outcome, waitedSeconds }) => {
-      observeValue(families.writeSpread.series({ outcome }), waitedSeconds)
+      observeValue(families.writeBroadcast.series({ outcome }), waitedSeconds)
     },
     'ledger-failed': ({ step }) => add(families.ledgerFailures.series({ step })),
     'write-refused': () => add(families.writesRefused.series({})),
@@ -253,10 +253,13 @@ export const createEventObservers = (families: Families) => ({
     'feed-state': uncounted,
   }),
   downstream: observer<DownstreamEvent>({
-    'purge-sent': ({ service, receiver, outcome }) =>
-      add(families.downstreamPurges.series({ service, receiver, outcome })),
-    'purge-awaited': ({ service, receiver, outcome, waitedSeconds }) =>
-      observeValue(families.downstreamWait.series({ service, receiver, outcome }), waitedSeconds),
+    'purge-sent': ({ service, receiver: purgeTarget, outcome }) =>
+      add(families.downstreamPurges.series({ service, receiver: purgeTarget, outcome })),
+    'purge-awaited': ({ service, receiver: purgeTarget, outcome, waitedSeconds }) =>
+      observeValue(
+        families.downstreamWait.series({ service, receiver: purgeTarget, outcome }),
+        waitedSeconds,
+      ),
     'receiver-behind': uncounted,
     'receiver-caught-up': uncounted,
   }),

@@ -9,7 +9,7 @@ import { cacheOutcomes } from '../../exchange/events.ts'
 import { bufferedWork } from '../../http/bounds.ts'
 import { cutReasons, protocolFaults, reloadResults } from '../../server/events.ts'
 import { pressureSignals, workClasses } from '../../server/overload.ts'
-import { differenceKinds, indexRefusals, routeRefusals } from '../../service/announced.ts'
+import { differenceKinds, indexRefusals, routeRefusals } from '../../service/connection.ts'
 import {
   configured,
   counter,

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../../http/json-text.ts'
-import { rememberedFor } from '../../http/memo.ts'
+import { memoizeByObject } from '../../http/memo.ts'
 
 /** A document with the files that it refers to, parsed. Names are paths relative to the folder of the document. */
 export type ApiBundle = {
@@ -72,7 +72,7 @@ const splitReference = (reference: string): readonly [address: string, fragment:
 }
 
 /** Files by their own addresses (`$self` of OpenAPI 3.2). */
-const filesBySelf = rememberedFor(
+const filesBySelf = memoizeByObject(
   ({ files }: ApiBundle): ReadonlyMap<string, string> =>
     new Map(
       Object.entries(files).flatMap(([file, node]) => {
@@ -92,7 +92,7 @@ export const resolve = (bundle: ApiBundle, reference: string, from: string): Loc
 }
 
 /** References that lead to one another in more steps than this are a cycle. */
-const mostReferences = 32
+const maxReferences = 32
 
 /**
  * The object itself, or the one that its `$ref` leads to: for parameters, bodies and other objects that are not schemas.
@@ -100,7 +100,7 @@ const mostReferences = 32
  */
 export const dereferenced = (bundle: ApiBundle, located: Located): Located | undefined => {
   let current: Located | undefined = located
-  for (let count = 0; count < mostReferences; count += 1) {
+  for (let count = 0; count < maxReferences; count += 1) {
     if (current === undefined) return undefined
     const reference = member(current.node, '$ref')
     if (typeof reference !== 'string') return current
@@ -143,7 +143,7 @@ const mapKeywords: ReadonlySet<string> = new Set([
 const dataKeywords: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'example', 'examples'])
 
 /** Schemas that are nested deeper have no names: they are refused where they are used. */
-const mostSteps = 1_000
+const maxSteps = 1_000
 
 const uriOf = (reference: string, base: string): string | undefined => {
   try {
@@ -197,7 +197,7 @@ export class SchemaResources {
   }
 
   #visit(node: unknown, around: SchemaResource, isMap: boolean): void {
-    if (typeof node !== 'object' || node === null || this.#path.length > mostSteps) return
+    if (typeof node !== 'object' || node === null || this.#path.length > maxSteps) return
     const resource = isMap || !isJsonObject(node) ? around : this.#named(node, around)
     for (const [name, inner] of Object.entries(node)) {
       if (typeof inner !== 'object' || (!isMap && dataKeywords.has(name))) continue

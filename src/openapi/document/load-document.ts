@@ -136,7 +136,7 @@ const namedTemplates = ({ resource, invalidates }: Declared): readonly string[] 
   ...(invalidates ?? []),
 ]
 
-/** Misspelt, an extension would leave stored responses that a write has outdated. */
+/** Misspelt, an extension would leave stored responses that a write has made stale. */
 const extensionFault = (declaration: Declared, shapes: ReadonlySet<string>): string | undefined => {
   const id = declaration.resource?.id
   if (id !== undefined && !declaration.template.includes(`{${id}}`))
@@ -168,7 +168,7 @@ const addOperation = (reader: OperationReader, slots: OperationSlots, entry: Loc
   const { operation, located } = entry
   const { method, template } = operation
   if (hasUnseenCredential(operation))
-    reader.note(
+    reader.hint(
       located,
       `${method} ${template} takes a credential that is not described: its responses are not stored`,
     )
@@ -179,7 +179,7 @@ const addOperation = (reader: OperationReader, slots: OperationSlots, entry: Loc
   slot.push(entry)
   if (other === undefined || slot.length > 2) return
   const unchecked = 'neither parameters nor bodies are checked'
-  reader.note(
+  reader.hint(
     located,
     other.operation.template === template
       ? `${method} ${template} stands for several operations: ${unchecked}`
@@ -189,9 +189,9 @@ const addOperation = (reader: OperationReader, slots: OperationSlots, entry: Loc
 }
 
 /** Templates that match the same paths are faults (OpenAPI 3.1 §4.8.8), but 2 % of the documents in use have some. */
-const noteEquivalentTemplates = (reader: OperationReader, entries: readonly LocatedOperation[]): void => {
+const recordEquivalentTemplates = (reader: OperationReader, entries: readonly LocatedOperation[]): void => {
   const firsts = new Map<string, LocatedOperation>()
-  const noted = new Set<string>()
+  const recorded = new Set<string>()
   const methods = new Set<string>()
   for (const entry of entries) {
     const { method, template } = entry.operation
@@ -200,9 +200,9 @@ const noteEquivalentTemplates = (reader: OperationReader, entries: readonly Loca
     firsts.set(shape, first)
     const isAmbiguous = methods.has(`${method} ${shape}`)
     methods.add(`${method} ${shape}`)
-    if (first.operation.template === template || noted.has(template) || isAmbiguous) continue
-    noted.add(template)
-    reader.note(
+    if (first.operation.template === template || recorded.has(template) || isAmbiguous) continue
+    recorded.add(template)
+    reader.hint(
       entry.located,
       `${template} differs from ${first.operation.template} in names only, which OpenAPI does not allow: requests are checked by their method`,
       first.located,
@@ -278,7 +278,7 @@ export const loadDocument = (bundle: ApiBundle): DocumentReading => {
     const fault = faultIn(operation)
     if (fault !== undefined) reader.fault(located, fault)
   }
-  noteEquivalentTemplates(reader, entries)
+  recordEquivalentTemplates(reader, entries)
   cutEndlessReferences(reader.definitions)
   if (reader.faults.length > 0) return { kind: 'faults', faults: reader.faults }
   const operations = [...slots.values()].map((slot) => {

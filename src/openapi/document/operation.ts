@@ -112,7 +112,7 @@ export const endpointOfOperation = (operation: Operation): DescribedEndpoint => 
     effect,
     headers,
     ...jsonTypeOf(body),
-    readsFields: headers.length > 0 || parameters.some(({ location }) => location === 'cookie'),
+    readsHeaders: headers.length > 0 || parameters.some(({ location }) => location === 'cookie'),
   }
 }
 

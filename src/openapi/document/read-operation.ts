@@ -131,7 +131,7 @@ export class OperationReader {
     this.faults.push({ file, path, message })
   }
 
-  note({ file, path }: Located, message: string, first?: Located): void {
+  hint({ file, path }: Located, message: string, first?: Located): void {
     this.unchecked.push({
       file,
       path,
@@ -330,7 +330,7 @@ export class OperationReader {
     }
   }
 
-  /** An extension of the operation, or of its path; a fault in one would leave stored responses that a write has outdated. */
+  /** An extension of the operation, or of its path; a fault in one would leave stored responses that a write has made stale. */
   #extension(path: Located, operation: Located, name: string): Located | undefined {
     return [operation, path].map((owner) => below(owner, name)).find(({ node }) => node !== undefined)
   }

@@ -158,7 +158,7 @@ const boundsOf = (node: JsonObject): JsonObject => {
 export type ReferenceFault = { readonly located: Located; readonly kind: 'nowhere' | 'too-deep' }
 
 /** Schemas inside of one another, or behind references: each takes a part of the stack. */
-const mostNested = 300
+const maxNested = 300
 
 /**
  * Translates schemas of a document into JSON Schema 2020-12 for requests. Schemas that a `$ref` leads to become definitions,
@@ -358,7 +358,7 @@ export const createSchemaTranslator = (
     const { node } = located
     if (typeof node === 'boolean') return node
     if (!isJsonObject(node)) return true
-    if (depth === mostNested) {
+    if (depth === maxNested) {
       faults.push({ located, kind: 'too-deep' })
       return true
     }

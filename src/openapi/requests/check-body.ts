@@ -16,7 +16,7 @@ import {
 } from './parameter-text.ts'
 import { createReadAlike } from './read-alike.ts'
 import { type ExactIntegers, noExactIntegers } from './schema-checker.ts'
-import { mostFaults, type SchemaFault } from './schema-faults.ts'
+import { maxFaults, type SchemaFault } from './schema-faults.ts'
 import { readExactJson, readValue, type ValueParts } from './values.ts'
 
 const titles: Readonly<Record<RequestFault['code'], string>> = {
@@ -59,12 +59,12 @@ const refusalOf = (faults: readonly SchemaFault[]): RequestFault | undefined => 
   const [first] = faults
   if (first === undefined) return undefined
   const errors = faults
-    .slice(0, mostFaults)
+    .slice(0, maxFaults)
     .map(({ pointer, detail }) => ({ pointer: asFragment(pointer), detail }))
   return faultOf('invalid_body', `body${first.at ?? first.pointer}`, errors)
 }
 
-const mostParts = 10_000
+const maxParts = 10_000
 
 const checkValue = (
   { schema }: BodyContent,
@@ -156,7 +156,7 @@ function* readForm(
   const faults: SchemaFault[] = []
   let isRead = true
   const read = (name: string, schema: Parameter['schema'], ownPairs: readonly Pair[]): void => {
-    if (faults.length === mostFaults) return
+    if (faults.length === maxFaults) return
     const parameter = memberOf(described, name, schema)
     const reading = readValue(queryTexts(parameter, parts.shapeOf(schema), ownPairs), parameter, parts)
     if (reading.kind === 'absent') return
@@ -208,8 +208,8 @@ function* readForm(
 
 const hasTooManyParts = (text: string): boolean => {
   let count = 1
-  for (let at = text.indexOf('&'); at >= 0 && count <= mostParts; at = text.indexOf('&', at + 1)) count += 1
-  return count > mostParts
+  for (let at = text.indexOf('&'); at >= 0 && count <= maxParts; at = text.indexOf('&', at + 1)) count += 1
+  return count > maxParts
 }
 
 function* checkForm(
@@ -217,7 +217,7 @@ function* checkForm(
   described: BodyContent,
   parts: ValueParts,
 ): Pieces<RequestFault | undefined> {
-  const text = formText(content, mostParts + 1)
+  const text = formText(content, maxParts + 1)
   yield
   const pairs = hasTooManyParts(text) ? undefined : pairsOf(text)
   if (pairs === undefined) return invalid('', 'is not a form that can be read')
@@ -273,7 +273,7 @@ export const checkQueryString = (
 }
 
 /** RFC 9112 §6.3. */
-const isFramed = (fields: NonNullable<ValidationInput['fields']>): boolean =>
+const isFramed = (fields: NonNullable<ValidationInput['headers']>): boolean =>
   (fields['content-length'] !== undefined && fields['content-length'] !== '0') ||
   fields['transfer-encoding'] !== undefined
 
@@ -281,7 +281,7 @@ const isFramed = (fields: NonNullable<ValidationInput['fields']>): boolean =>
  * Content that is framed and not here streams unread. Without fields a GET or a QUERY is a target alone, as for a purge, and any other
  * request is an item of a batch, whose content is here.
  */
-const isMissing = (operation: Operation, { method, content, fields }: ValidationInput): boolean => {
+const isMissing = (operation: Operation, { method, content, headers: fields }: ValidationInput): boolean => {
   if (operation.body?.required !== true) return false
   return fields === undefined
     ? method !== 'GET' && method !== 'QUERY'

@@ -37,9 +37,9 @@ const integer = /^-?(?:0|[1-9]\d*)$/
 const strictInteger = /^(?:0|-?[1-9]\d*)$/
 
 /** Integers with more digits count as their double. */
-const mostDigits = 400
+const maxDigits = 400
 
-const isExact = (text: string): boolean => text.length <= mostDigits && integer.test(text)
+const isExact = (text: string): boolean => text.length <= maxDigits && integer.test(text)
 
 /** Whether the integer may be written so, and is within its bounds. */
 export const fitsAsText = (text: string, value: number, schema: IntegerSchema): boolean => {

@@ -1,11 +1,11 @@
-import { hasBearer } from '../../http/credential-fields.ts'
-import { type RequestFields, requestField } from '../../http/message.ts'
+import { hasBearer } from '../../http/credential-headers.ts'
+import { type RequestHeaders, requestHeader } from '../../http/message.ts'
 import type { BodyContent, Operation, SecurityScheme } from '../document/operation.ts'
 import { cookiePairs, pairsOf } from './parameter-text.ts'
 
 /** Presence and shape of the credentials that an operation takes; whether they are valid, only the upstream decides. */
-const isPresent = (scheme: SecurityScheme, fields: RequestFields, query: string): boolean => {
-  const authorization = requestField(fields, 'authorization') ?? ''
+const isPresent = (scheme: SecurityScheme, fields: RequestHeaders, query: string): boolean => {
+  const authorization = requestHeader(fields, 'authorization') ?? ''
   switch (scheme.kind) {
     case 'bearer':
       return hasBearer(fields)
@@ -15,9 +15,9 @@ const isPresent = (scheme: SecurityScheme, fields: RequestFields, query: string)
         : authorization.toLowerCase().startsWith(`${scheme.scheme} `)
     case 'apiKey': {
       const { location, name } = scheme
-      if (location === 'header') return (requestField(fields, name) ?? '') !== ''
+      if (location === 'header') return (requestHeader(fields, name) ?? '') !== ''
       const pairs =
-        location === 'query' ? (pairsOf(query) ?? []) : cookiePairs(requestField(fields, 'cookie'))
+        location === 'query' ? (pairsOf(query) ?? []) : cookiePairs(requestHeader(fields, 'cookie'))
       return pairs.some((pair) => pair.name === name && (pair.value ?? '') !== '')
     }
     case 'unseen':
@@ -34,7 +34,7 @@ const challengeOf = (scheme: SecurityScheme | undefined): string => {
 /** The challenge for a request without the credentials that its operation needs; undefined when it has them, or needs none. */
 export const missingCredential = (
   { security }: Operation,
-  fields: RequestFields,
+  fields: RequestHeaders,
   query: string,
 ): string | undefined => {
   const isMet = (schemes: readonly SecurityScheme[]): boolean =>

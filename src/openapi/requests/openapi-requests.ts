@@ -1,11 +1,11 @@
 import type { Pieces } from '../../http/bodies/turns.ts'
-import { conditionalFields } from '../../http/conditional/preconditions.ts'
-import { areHarmless } from '../../http/credential-fields.ts'
+import { conditionalHeaders } from '../../http/conditional/preconditions.ts'
+import { areHarmless } from '../../http/credential-headers.ts'
 import { decodeFormText, isUnreadable, trackingMatcher } from '../../http/form-text.ts'
-import { namedAway } from '../../http/forwardable-fields.ts'
+import { namedAway } from '../../http/forwardable-headers.ts'
 import { canonicalJson } from '../../http/json-text.ts'
-import { rememberedFor } from '../../http/memo.ts'
-import { type RequestFields, requestField } from '../../http/message.ts'
+import { memoizeByObject } from '../../http/memo.ts'
+import { type RequestHeaders, requestHeader } from '../../http/message.ts'
 import {
   type Invalid,
   type RequestFault,
@@ -14,7 +14,7 @@ import {
   type Validator,
   validatorOf,
 } from '../../service/contract.ts'
-import type { RouteFinding } from '../../service/row.ts'
+import type { RouteMatch } from '../../service/row.ts'
 import type { ApiContract } from '../document/load-document.ts'
 import { type Operation, operationOf, type Parameter, type ParameterLocation } from '../document/operation.ts'
 import { canonicalQuery, type QueryOrder, queryOrderOf } from './canonical-pairs.ts'
@@ -32,7 +32,7 @@ import {
 import { createReadAlike } from './read-alike.ts'
 import { safePattern } from './safe-pattern.ts'
 import { createSchemaChecker } from './schema-checker.ts'
-import { mostFaults } from './schema-faults.ts'
+import { maxFaults } from './schema-faults.ts'
 import { createShapes, type SchemaShape } from './schema-shape.ts'
 import { createTemplateRouter } from './template-router.ts'
 import { readValue, type ValueParts } from './values.ts'
@@ -49,19 +49,19 @@ export type OpenApiRequestsOptions = {
 }
 
 export type OpenApiRequests = {
-  find(method: string, path: string): RouteFinding
+  find(method: string, path: string): RouteMatch
   readonly validator: Validator
 }
 
 /** Parts of a document that are not checked, or not in full, with the reason. */
 export const uncheckedSchemas = (contract: ApiContract): readonly string[] => {
   const checker = createSchemaChecker(contract.definitions)
-  const notes = new Set<string>()
+  const hints = new Set<string>()
   const patterns = (schema: unknown): void => {
     if (typeof schema !== 'object' || schema === null) return
     for (const [keyword, inner] of Object.entries(schema)) {
       if (keyword === 'pattern' && typeof inner === 'string' && safePattern(inner) === undefined)
-        notes.add(
+        hints.add(
           `the pattern ${JSON.stringify(inner.slice(0, 80))} is not checked: it cannot be run in linear time with the same result`,
         )
       else if (keyword !== 'enum' && keyword !== 'const') patterns(inner)
@@ -73,12 +73,12 @@ export const uncheckedSchemas = (contract: ApiContract): readonly string[] => {
     schemas.forEach(patterns)
     const reason = schemas.map(checker.uncheckable).find((text) => text !== undefined)
     if (reason !== undefined)
-      notes.add(`${method} ${template}: a schema is not checked: ${reason.slice(0, 200)}`)
+      hints.add(`${method} ${template}: a schema is not checked: ${reason.slice(0, 200)}`)
     for (const content of body?.contents ?? [])
       if (content.reading === 'size')
-        notes.add(`${method} ${template}: bodies of ${content.mediaType} are checked by size only`)
+        hints.add(`${method} ${template}: bodies of ${content.mediaType} are checked by size only`)
   }
-  return [...notes]
+  return [...hints]
 }
 
 type ReadParameter = { readonly parameter: Parameter; readonly shape: SchemaShape }
@@ -109,7 +109,7 @@ const planOf = (operation: Operation, parts: ValueParts): Plan => {
   return {
     parameters,
     ofTarget: parameters.filter(isOfTarget),
-    headers: namesIn('header').filter((name) => !conditionalFields.has(name)),
+    headers: namesIn('header').filter((name) => !conditionalHeaders.has(name)),
     cookies: new Set(namesIn('cookie')),
     order,
     readAlike: { query: createReadAlike(order.positions.keys()), cookie: createReadAlike(namesIn('cookie')) },
@@ -167,24 +167,24 @@ const undeclaredOf = (names: readonly string[], handling: Handling) =>
 const noVariant = {}
 
 /** Declared headers and cookies with their values; credentials are their own partitions. */
-const variantOf = (plan: Plan, fields: RequestFields = {}, cookies: readonly Pair[] = []) => {
+const variantOf = (plan: Plan, fields: RequestHeaders = {}, cookies: readonly Pair[] = []) => {
   if (plan.headers.length + plan.cookies.size === 0) return noVariant
   const declaredCookies = cookies.filter(({ name }) => plan.cookies.has(name))
   const cookie = declaredCookies.map(({ raw }) => raw).join('; ')
-  const values = plan.headers.map((name) => [name, requestField(fields, name) ?? null])
+  const values = plan.headers.map((name) => [name, requestHeader(fields, name) ?? null])
   return { variant: JSON.stringify([values, cookie]), ...(declaredCookies.length === 0 ? {} : { cookie }) }
 }
 
 /** The fields that reach the upstream: a client can name fields away in Connection (RFC 9110 §7.6.1). */
-const sentFields = (fields: RequestFields): RequestFields => {
+const sentFields = (fields: RequestHeaders): RequestHeaders => {
   const away = namedAway(fields)
   return away.size === 0
     ? fields
     : Object.fromEntries(Object.entries(fields).filter(([name]) => !away.has(name)))
 }
 
-const cookiesIn = (plan: Plan, fields: RequestFields | undefined): readonly Pair[] =>
-  fields === undefined || plan.cookies.size === 0 ? [] : cookiePairs(requestField(fields, 'cookie'))
+const cookiesIn = (plan: Plan, fields: RequestHeaders | undefined): readonly Pair[] =>
+  fields === undefined || plan.cookies.size === 0 ? [] : cookiePairs(requestHeader(fields, 'cookie'))
 
 const lacking = { pointer: '', detail: 'is required' }
 
@@ -209,13 +209,13 @@ const checkParameters = (
   const [first] = errors
   return first === undefined
     ? values
-    : faultOf('invalid_parameter', `${first.in}.${first.parameter}`, errors.slice(0, mostFaults))
+    : faultOf('invalid_parameter', `${first.in}.${first.parameter}`, errors.slice(0, maxFaults))
 }
 
-const readQuery = (text: string, most: number, isForm: boolean): readonly Pair[] | RequestFault => {
+const readQuery = (text: string, max: number, isForm: boolean): readonly Pair[] | RequestFault => {
   const query = isForm ? formPairsOf(text) : pairsOf(text)
   if (query === undefined) return faultOf('unreadable_query')
-  return query.length > most ? faultOf('too_many_parameters') : query
+  return query.length > max ? faultOf('too_many_parameters') : query
 }
 
 const hasKey = (query: readonly Pair[], keyParameters: readonly string[]): boolean =>
@@ -238,7 +238,7 @@ const seal =
 const canonicalContent = (
   operation: Operation,
   query: string,
-  { method, content, contentType, fields }: ValidationInput,
+  { method, content, contentType, headers: fields }: ValidationInput,
 ): { readonly keyedContent?: Buffer } => {
   if (method !== 'QUERY' || content === undefined || content.length > longestCanonical) return {}
   if (contentFor(operation, contentType)?.reading !== 'json') return {}
@@ -274,12 +274,12 @@ export const createOpenApiRequests = (
   }
   const handling = unknown.handling === 'forward' ? 'sent' : 'stripped'
 
-  const planFor = rememberedFor((operation: Operation) => planOf(operation, parts))
+  const planFor = memoizeByObject((operation: Operation) => planOf(operation, parts))
 
   const validator = validatorOf(function* (input: ValidationInput): Pieces<Validation> {
     const operation = operationOf(input.endpoint)
     if (operation === undefined) throw new TypeError('the endpoint is not one of an OpenAPI document')
-    const fields = input.fields && sentFields(input.fields)
+    const fields = input.headers && sentFields(input.headers)
     const query = readQuery(input.query, limits.queryParameters, hasFormQueries)
     if ('kind' in query) return refusalOf(query)
     const plan = planFor(operation)

@@ -1,5 +1,5 @@
 import { decodeFormText, encodeQueryText, isUnreadable } from '../../http/form-text.ts'
-import { type RequestFields, requestField } from '../../http/message.ts'
+import { type RequestHeaders, requestHeader } from '../../http/message.ts'
 import type { Parameter } from '../document/operation.ts'
 import type { SchemaShape } from './schema-shape.ts'
 
@@ -212,7 +212,7 @@ const bracketTexts = ({ name }: Parameter, shape: SchemaShape, pairs: readonly P
 }
 
 /** The members of an exploded object are their own parameters. */
-const spreadTexts = (shape: SchemaShape, pairs: readonly Pair[]): Texts => {
+const explodedTexts = (shape: SchemaShape, pairs: readonly Pair[]): Texts => {
   const ownPairs = pairs.filter(({ name }) => shape.properties.has(name))
   if (ownPairs.length === 0) return absent
   const members = new Map<string, string>()
@@ -244,7 +244,7 @@ const queryListTexts = (parameter: Parameter, pairs: readonly Pair[]): Texts => 
 }
 
 /** Are the members of the parameter pairs of their own? */
-const isSpread = ({ style, explode, encoding }: Parameter, shape: SchemaShape): boolean =>
+const isExploded = ({ style, explode, encoding }: Parameter, shape: SchemaShape): boolean =>
   style !== 'deepObject' && explode && encoding === 'style' && kindOf(shape) === 'members'
 
 /** Is each item of the parameter a pair of its own? Rack and others read `ids[]=1` as the items of `ids`. */
@@ -255,19 +255,19 @@ const isRepeated = ({ style, explode, encoding }: Parameter, shape: SchemaShape)
 export const ownNames = (parameter: Parameter, shape: SchemaShape): readonly string[] => {
   const { name } = parameter
   if (isRepeated(parameter, shape) && !name.endsWith(']')) return [name, `${name}[]`]
-  return isSpread(parameter, shape) ? [name, ...shape.properties.keys()] : [name]
+  return isExploded(parameter, shape) ? [name, ...shape.properties.keys()] : [name]
 }
 
 export const ownsPair = (parameter: Parameter, shape: SchemaShape, { name }: Pair): boolean =>
   name === parameter.name ||
   (parameter.style === 'deepObject' && name.startsWith(`${parameter.name}[`)) ||
-  (shape.properties.has(name) && isSpread(parameter, shape)) ||
+  (shape.properties.has(name) && isExploded(parameter, shape)) ||
   (name === `${parameter.name}[]` && isRepeated(parameter, shape))
 
 export const queryTexts = (parameter: Parameter, shape: SchemaShape, pairs: readonly Pair[]): Texts => {
   const kind = parameter.encoding === 'style' ? kindOf(shape) : 'text'
   if (parameter.style === 'deepObject') return bracketTexts(parameter, shape, pairs)
-  if (kind === 'members' && parameter.explode) return spreadTexts(shape, pairs)
+  if (kind === 'members' && parameter.explode) return explodedTexts(shape, pairs)
   if (kind === 'list') {
     const ownPairs = pairs.filter((pair) => ownsPair(parameter, shape, pair))
     return ownPairs.length === 0 ? absent : queryListTexts(parameter, ownPairs)
@@ -286,7 +286,7 @@ export type TextSources = {
   readonly path: Readonly<Record<string, string>>
   readonly query: readonly Pair[]
   /** Undefined: the target alone is read. */
-  readonly fields: RequestFields | undefined
+  readonly fields: RequestHeaders | undefined
   readonly cookies: readonly Pair[]
 }
 
@@ -303,7 +303,7 @@ export const textsOf = (parameter: Parameter, shape: SchemaShape, sources: TextS
     case 'cookie':
       return queryTexts(parameter, shape, sources.cookies)
     case 'header': {
-      const value = requestField(sources.fields ?? {}, name)
+      const value = requestHeader(sources.fields ?? {}, name)
       if (value === undefined) return absent
       return encoding === 'style' ? headerTexts(parameter, shape, value) : { kind: 'text', text: value }
     }

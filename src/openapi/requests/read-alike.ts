@@ -1,12 +1,12 @@
 /** Deeper names are no declared name's with more brackets. */
-const mostSteps = 8
+const maxSteps = 8
 
 const stepsOf = (text: string): readonly string[] =>
   text
-    .split(/[[\]]/, 2 * mostSteps)
+    .split(/[[\]]/, 2 * maxSteps)
     .map((step) => step.trim())
     .filter((step) => step !== '')
-    .slice(0, mostSteps)
+    .slice(0, maxSteps)
 
 /** Some servers take these for `_`, and some ignore case. Of a step that is longer than all that are declared the rest does not matter. */
 const foldedStep = (step: string, longest: number): string =>

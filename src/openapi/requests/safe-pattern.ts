@@ -8,10 +8,10 @@ export type SafePattern = {
   toString(): string
 }
 
-const mostCharacters = 2_000
-const mostInstructions = 5_000
+const maxCharacters = 2_000
+const maxInstructions = 5_000
 /** Each character of a text costs at most one visit to each instruction, so a match takes a few milliseconds at most. */
-const mostSteps = 100_000
+const maxSteps = 100_000
 
 /** White space and the end of a line as ECMAScript has them; RE2 has fewer. */
 const space =
@@ -168,7 +168,7 @@ const nativeVisits = (source: string): number | undefined => {
 
 /** Most patterns in use are simple, and the engine's own matcher takes a fiftieth of the time for them. */
 const compiledNatively = (source: string): SafePattern | undefined => {
-  const visits = source.length > mostCharacters ? undefined : nativeVisits(source)
+  const visits = source.length > maxCharacters ? undefined : nativeVisits(source)
   if (visits === undefined) return undefined
   try {
     const expression = new RegExp(source, 'u')
@@ -186,13 +186,13 @@ const compiledNatively = (source: string): SafePattern | undefined => {
 const compile = (source: string): SafePattern | undefined => {
   const native = compiledNatively(source)
   if (native !== undefined) return native
-  const text = source.length > mostCharacters ? undefined : translated(source)
+  const text = source.length > maxCharacters ? undefined : translated(source)
   if (text === undefined) return undefined
   try {
     const compiled = RE2JS.compile(text)
     const size = compiled.programSize()
-    if (size > mostInstructions) return undefined
-    const longest = Math.floor(mostSteps / size)
+    if (size > maxInstructions) return undefined
+    const longest = Math.floor(maxSteps / size)
     return {
       test: (value) => value.length > longest || compiled.matcher(value).find(),
       stepsOf: ({ length }) => Math.min(length, longest),
@@ -207,13 +207,13 @@ const compile = (source: string): SafePattern | undefined => {
 
 const patterns = new Map<string, SafePattern | undefined>()
 /** Documents hold the patterns; a reload may change them. */
-const mostPatterns = 20_000
+const maxPatterns = 20_000
 
 /** The pattern of a schema, or undefined when it cannot be run safely with the same result: then it is not checked. */
 export const safePattern = (source: string): SafePattern | undefined => {
   if (patterns.has(source)) return patterns.get(source)
   const pattern = compile(source)
-  if (patterns.size >= mostPatterns) patterns.clear()
+  if (patterns.size >= maxPatterns) patterns.clear()
   patterns.set(source, pattern)
   return pattern
 }

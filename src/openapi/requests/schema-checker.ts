@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { _, Ajv2020, type KeywordCxt, str, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'
-import { rememberedFor } from '../../http/memo.ts'
+import { memoizeByObject } from '../../http/memo.ts'
 import type { RequestSchema } from '../document/request-schema.ts'
 import {
   createQuickMultiple,
@@ -20,7 +20,7 @@ export type ExactIntegers = ReadonlyMap<string, string>
 
 export type SchemaChecker = {
   /**
-   * The faults of a value that was written in so many octets, at most `mostFaults`; none when it fits, or when the schema cannot be
+   * The faults of a value that was written in so many octets, at most `maxFaults`; none when it fits, or when the schema cannot be
    * checked.
    */
   check(schema: RequestSchema, value: unknown, exact: ExactIntegers, octets?: number): readonly SchemaFault[]
@@ -67,16 +67,16 @@ const textFormats: Readonly<Record<string, (text: string) => boolean>> = {
 }
 
 /** Of a longer value only the first fault is looked for: that check ends there. */
-const mostValues = 1_000
+const maxValues = 1_000
 
-/** Whether a value and what is inside of it are at most `mostValues`. */
+/** Whether a value and what is inside of it are at most `maxValues`. */
 const isShort = (value: unknown): boolean => {
   const values = [value]
-  for (let at = 0; at < values.length && values.length <= mostValues; at += 1) {
+  for (let at = 0; at < values.length && values.length <= maxValues; at += 1) {
     const next = values[at]
     if (typeof next === 'object' && next !== null) for (const inner of Object.values(next)) values.push(inner)
   }
-  return values.length <= mostValues
+  return values.length <= maxValues
 }
 
 /** Of `S or null` as `anyOf` or `oneOf`: the faults of a value that is not null are those of S. */
@@ -139,7 +139,7 @@ const anyText = { test: () => true, toString: () => 'undecided' }
  * Of some 0.1 µs each. Alternatives that contain one another double the work with each level of the value: a short value has fewer
  * steps, or many of them would take a core.
  */
-const mostSteps = (octets: number): number => Math.min(200_000, 20_000 + 4 * octets)
+const maxSteps = (octets: number): number => Math.min(200_000, 20_000 + 4 * octets)
 
 const stepsOfPattern = 3
 const stepsOfDecimal = 16
@@ -239,7 +239,7 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
     count(text.length / charactersOfStep)
     return text
   }
-  const listed = rememberedFor((values: readonly unknown[]) => {
+  const listed = memoizeByObject((values: readonly unknown[]) => {
     stepsLeft = Number.POSITIVE_INFINITY
     return listedIn(values, comparable)
   })
@@ -372,7 +372,7 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
         ajv.addSchema(runnable(schema) as object, name)
       addedCount = definitions.size
     }
-    return rememberedFor((schema: object): Compiled => {
+    return memoizeByObject((schema: object): Compiled => {
       prepared ??= prepare(allErrors)
       addDefinitions(prepared)
       try {
@@ -388,11 +388,11 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
     validate: Compiled,
     value: unknown,
     exact: ExactIntegers,
-    most: number,
+    max: number,
   ): readonly SchemaFault[] => {
     if (typeof validate !== 'function') return []
     exactNow = exact
-    stepsLeft = most
+    stepsLeft = max
     try {
       return validate(value) === true ? [] : faultsOf(validate.errors ?? [])
     } catch (error) {
@@ -406,7 +406,7 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
     check: (schema, value, exact, octets = 0) => {
       if (schema === true) return []
       if (schema === false) return [{ pointer: '', detail: 'is not allowed' }]
-      const faults = check(compile(schema), value, exact, mostSteps(octets))
+      const faults = check(compile(schema), value, exact, maxSteps(octets))
       if (faults.length === 0 || faults === tooLong || !isShort(value)) return faults
       const left = stepsLeft
       const allFaults = check(compileForAll(schema), value, exact, left)

@@ -9,7 +9,7 @@ export type SchemaFault = {
 }
 
 /** Most faults that one refusal names. */
-export const mostFaults = 20
+export const maxFaults = 20
 
 const limitOf = ({ params }: ErrorObject): string => String((params as { limit?: unknown }).limit)
 
@@ -94,5 +94,5 @@ export const faultsOf = (errors: readonly ErrorObject[]): readonly SchemaFault[]
     const fault = faultOf(error)
     faults.set(`${fault.pointer} ${fault.detail}`, fault)
   }
-  return [...faults.values()].slice(0, mostFaults)
+  return [...faults.values()].slice(0, maxFaults)
 }

@@ -1,4 +1,4 @@
-import { rememberedFor } from '../../http/memo.ts'
+import { memoizeByObject } from '../../http/memo.ts'
 import type { IntegerForm, RequestSchema } from '../document/request-schema.ts'
 
 /** A type whose values are one text. */
@@ -93,6 +93,6 @@ const shapeAt = (schema: RequestSchema, definitions: Definitions, depth: number)
 
 /** Reads shapes of schemas, each once. */
 export const createShapes = (definitions: Definitions): ((schema: RequestSchema) => SchemaShape) => {
-  const ofObject = rememberedFor((schema: object) => shapeAt(schema as RequestSchema, definitions, 0))
+  const ofObject = memoizeByObject((schema: object) => shapeAt(schema as RequestSchema, definitions, 0))
   return (schema) => (typeof schema === 'boolean' ? anything : ofObject(schema))
 }

@@ -1,6 +1,6 @@
 import { cleanSpelling, spelled } from '../../service/route-paths.ts'
 import { endpointOf } from '../../service/router.ts'
-import type { RouteFinding, Row } from '../../service/row.ts'
+import type { RouteMatch, Row } from '../../service/row.ts'
 import { decoded } from '../document/bundle.ts'
 import { operationOf } from '../document/operation.ts'
 
@@ -139,7 +139,7 @@ const valuesIn = (
  */
 export const createTemplateRouter = (
   rows: readonly Row[],
-): { find(method: string, path: string): RouteFinding } => {
+): { find(method: string, path: string): RouteMatch } => {
   const root = treeOf(rows)
   const byTemplate = new Map<string, readonly Parameters[]>()
   const parametersIn = (template: string): readonly Parameters[] => {

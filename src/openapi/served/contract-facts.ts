@@ -134,7 +134,7 @@ const refusals = (contract: DescribedContract): JsonObject => ({
   '5XX': { description: 'Failed in the gateway or in the service.', content: errors[contract] },
 })
 
-const plantAnswer = (row: Row, method: Method): JsonObject => {
+const plantResponse = (row: Row, method: Method): JsonObject => {
   if (method === 'DELETE') return { '204': { description: 'Deleted.' } }
   if (method === 'POST') return { '200': { description: 'Created.', content: json(ref('Plant')) } }
   const list = { type: 'array', items: ref('Plant') }
@@ -151,7 +151,7 @@ const paging: JsonObject = {
 }
 
 /** `errors`: content of a refusal. */
-export const batchAnswer = (errors: JsonObject): JsonObject => ({
+export const batchResponse = (errors: JsonObject): JsonObject => ({
   '207': { description: 'One response for each request, in order.', content: json({ type: 'object' }) },
   '409': { description: 'A request with this key is still running.', content: errors },
   '422': { description: 'This key was used for a different request.', content: errors },
@@ -170,8 +170,8 @@ export const requestFieldsOf = (row: Pick<Row, 'kind'>): readonly JsonObject[] =
       ]
     : []
 
-const siteAnswer = (row: Row, endpoint: Endpoint, method: Method): JsonObject => {
-  if (row.kind === 'batch') return batchAnswer(errors.site)
+const siteResponse = (row: Row, endpoint: Endpoint, method: Method): JsonObject => {
+  if (row.kind === 'batch') return batchResponse(errors.site)
   if (row.kind === 'collection' && method === 'POST') {
     return { '201': { description: 'Created.', content: json({ type: 'object' }) } }
   }
@@ -182,7 +182,7 @@ const siteAnswer = (row: Row, endpoint: Endpoint, method: Method): JsonObject =>
 }
 
 /** The possible responses, in the shapes of the contract. */
-export const answersOf = (
+export const responsesOf = (
   contract: DescribedContract,
   row: Row,
   endpoint: Endpoint,
@@ -191,11 +191,11 @@ export const answersOf = (
   switch (contract) {
     case 'plants':
       return {
-        ...(row.kind === 'batch' ? batchAnswer(errors.plants) : plantAnswer(row, method)),
+        ...(row.kind === 'batch' ? batchResponse(errors.plants) : plantResponse(row, method)),
         ...refusals(contract),
       }
     case 'site':
-      return { ...siteAnswer(row, endpoint, method), ...refusals(contract) }
+      return { ...siteResponse(row, endpoint, method), ...refusals(contract) }
     case 'graphql':
     case 'open':
       return { default: { description: 'What the service answers.' }, ...refusals(contract) }

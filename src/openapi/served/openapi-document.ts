@@ -3,12 +3,12 @@ import { routeParts } from '../../service/route-paths.ts'
 import type { ArgumentSchema, Endpoint, Method, Row, RowKind } from '../../service/row.ts'
 import { type ApiBundle, fileOfReference, member } from '../document/bundle.ts'
 import {
-  answersOf,
-  batchAnswer,
+  batchResponse,
   type DescribedContract,
   jsonSchema,
   objectSchema,
   requestFieldsOf,
+  responsesOf,
   securityOf,
   securitySchemes,
   sharedSchemas,
@@ -62,13 +62,13 @@ const takesSlashes = (pattern: string, name: string): boolean => {
   }
 }
 
-const slashNote = 'May contain slashes, which are sent as they are and not as %2F.'
+const slashHint = 'May contain slashes, which are sent as they are and not as %2F.'
 
 /** OpenAPI 3.1 has no way to say that a path parameter spans segments; the note and the mark do. */
 const pathParameter = (row: Row, endpoint: Endpoint, name: string): JsonObject => {
   const { description, ...schema } = endpoint.arguments[name] ?? { type: 'string' as const }
   const slashes = takesSlashes(row.pattern, name)
-  const words = [...(description === undefined ? [] : [description]), ...(slashes ? [slashNote] : [])]
+  const words = [...(description === undefined ? [] : [description]), ...(slashes ? [slashHint] : [])]
   return {
     name,
     in: 'path',
@@ -188,7 +188,7 @@ const describeRow = (service: DescribedService, listedRow: Row) => {
         summary: summaryOf(row, method),
         parameters: [...parametersOf(row, endpoint, content === undefined), ...requestFieldsOf(row)],
         ...(content && { requestBody: content.body }),
-        responses: answersOf(contract, row, endpoint, method),
+        responses: responsesOf(contract, row, endpoint, method),
         ...(contract !== 'open' && { security: securityOf[contract] }),
         ...(endpoint.allowBatch === true && { 'x-batchable': true }),
       }
@@ -226,7 +226,7 @@ const collect = (rows: readonly ReturnType<typeof describeRow>[], general: strin
   const shapes = new Set<string>()
   for (const { path, publicUrl, operations, schemas } of rows) {
     const servers = publicUrl === undefined || publicUrl === general ? {} : { servers: [{ url: publicUrl }] }
-    // The first answers, as in the router.
+    // The first responses, as in the router.
     if (shapes.has(shapeOf(path))) {
       collected.hidden.push({ path, methods: Object.keys(operations), ...servers })
       continue
@@ -249,14 +249,14 @@ export const openApiDocument = ({
   withOwnDocument = [],
 }: DocumentOptions): JsonObject => {
   const links = withOwnDocument.map((name) => `[${name}](docs?service=${encodeURIComponent(name)})`)
-  const note = links.length === 0 ? '' : ` Services with their own document: ${links.join(', ')}.`
+  const hint = links.length === 0 ? '' : ` Services with their own document: ${links.join(', ')}.`
   // The longest mount wins where two services could answer.
   const byMount = [...services].sort((a, b) => b.mount.length - a.mount.length)
   const rows = byMount.flatMap((service) => service.rows.map((row) => describeRow(service, row)))
   const { paths, schemas, tags, hidden } = collect(rows, publicUrl)
   return {
     openapi: '3.1.0',
-    info: { title: 'Trellis', version, description: description + note },
+    info: { title: 'Trellis', version, description: description + hint },
     servers: [{ url: publicUrl }],
     tags: [...tags].map((name) => ({ name })),
     paths,
@@ -329,7 +329,7 @@ const batchPathItem = ({ endpoints }: Row): JsonObject =>
           content: { 'application/json': { schema: withoutTypeLists(objectSchema(members)) } },
         },
         responses: {
-          ...batchAnswer(problem),
+          ...batchResponse(problem),
           default: { description: 'The batch is refused as a whole.', content: problem },
         },
       }

@@ -75,7 +75,7 @@ const idNames = (parameter: string): readonly string[] => {
   return [...new Set([parameter, last, last.toLowerCase(), 'id', 'name'])]
 }
 
-const mostMembers = 128
+const maxMembers = 128
 
 /**
  * The ids of the items in a response; undefined when they are not all known. `parameter`: the name that paths give the id. An item with
@@ -89,7 +89,7 @@ const memberIds = (content: Buffer, pointer: string, parameter: string): readonl
     .filter((value) => value !== null)
     .map((value) => (isMember(value) ? [value] : names.map((name) => memberOf(value, name)).filter(isMember)))
   const ids = items.flat()
-  return ids.length > mostMembers || items.some(({ length }) => length === 0) ? undefined : ids.map(String)
+  return ids.length > maxMembers || items.some(({ length }) => length === 0) ? undefined : ids.map(String)
 }
 
 /** A path whose parameters have values, as far as they are known. */
@@ -390,7 +390,7 @@ export const createStructuralTagger = ({
       if (everything.length === 0 || match === undefined || resource === undefined) return everything
       if (resource.kind === 'unknown' && resource.invalidates === undefined) return everything
       const tags = [names.unknown, ...listsOf(match, resource)]
-      if (response !== undefined) tags.push(...invalidatedGroups(names, response.fields))
+      if (response !== undefined) tags.push(...invalidatedGroups(names, response.headers))
       for (const path of writesOf(match, resource, createdBy(resource, method, response))) {
         const pathTags = writtenAt(names, resources, path)
         if (pathTags === undefined) return everything
@@ -409,7 +409,7 @@ const changedNothing = (response: WriteResponse | undefined): boolean =>
 export const createServiceTagger = ({ service }: { readonly service: string }): Tagger => {
   const names = createTagNames(service)
   return {
-    storedTags: (_found, _args, response) => [names.all, ...upstreamTags(names, response.fields)],
+    storedTags: (_found, _args, response) => [names.all, ...upstreamTags(names, response.headers)],
     callers: undefined,
     undeclared: undefined,
     isReadable,

@@ -29,7 +29,7 @@ export type Jwks = {
   refreshForUnknownKey(): Promise<void> | undefined
 }
 
-const mostBytes = 64 * 1024
+const maxBytes = 64 * 1024
 const timeoutMs = 5_000
 /** Unknown keys of all clients together cause one fetch in this time. */
 const unknownKeyPauseMs = 10_000
@@ -49,7 +49,7 @@ const readBody = async (response: IncomingMessage): Promise<string> => {
   let bytes = 0
   for await (const chunk of response) {
     bytes += chunk.length
-    if (bytes > mostBytes) throw new JwksFailure('too-large')
+    if (bytes > maxBytes) throw new JwksFailure('too-large')
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()
@@ -172,7 +172,7 @@ export const createJwks = (options: JwksOptions): Jwks =>
 export type JwtConfig = NonNullable<AccessConfig['jwt']>
 
 /** The part of an identity that a token gives. */
-export type TokenIdentity = Pick<Identity, 'credential' | 'claims' | 'fields'>
+export type TokenIdentity = Pick<Identity, 'credential' | 'claims' | 'headers'>
 
 export type TokenVerdict =
   | { readonly kind: 'verified'; readonly identity: TokenIdentity }
@@ -184,20 +184,20 @@ export type TokenVerifier = {
 }
 
 /** A verdict holds until a time, and as long as the keys are the same. */
-type Remembered = { readonly verdict: TokenVerdict; readonly untilMs: number; readonly keys: number }
+type CachedVerdict = { readonly verdict: TokenVerdict; readonly untilMs: number; readonly keys: number }
 
-const mostTokenCharacters = 8_192
-const mostVerified = 8_192
+const maxTokenCharacters = 8_192
+const maxVerified = 8_192
 /** Apart from the verified ones, so that a flood of bad tokens displaces only bad ones. */
-const mostRefused = 4_096
+const maxRefused = 4_096
 
-const mostClaims = 32
-const mostClaimCharacters = 256
-const mostFieldCharacters = 1_024
+const maxClaims = 32
+const maxClaimCharacters = 256
+const maxHeaderCharacters = 1_024
 
 const tokenForm = /^[\w-]+\.[\w-]+\.[\w-]+$/
-/** Visible ASCII, with spaces inside: no control character reaches a field. */
-const fieldForm = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
+/** Visible ASCII, with spaces inside: no control character reaches a header. */
+const headerForm = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
 
 const refused = (reason: AccessRefusal): TokenVerdict => ({ kind: 'refused', reason })
 
@@ -209,37 +209,37 @@ const scalarText = (value: unknown): string | undefined =>
     ? String(value)
     : undefined
 
-/** A claim as the value of a field: a list with commas in between. Undefined for anything that could be read as something else. */
-const fieldText = (value: unknown): string | undefined => {
+/** A claim as the value of a header: a list with commas in between. Undefined for anything that could be read as something else. */
+const headerText = (value: unknown): string | undefined => {
   const texts = (Array.isArray(value) ? value : [value]).map(scalarText)
   if (texts.some((text) => text === undefined || (Array.isArray(value) && text.includes(','))))
     return undefined
   const text = texts.join(',')
-  return text.length <= mostFieldCharacters && (text === '' || fieldForm.test(text)) ? text : undefined
+  return text.length <= maxHeaderCharacters && (text === '' || headerForm.test(text)) ? text : undefined
 }
 
-/** The fields for the upstream, or undefined when a claim cannot be one: without its field the upstream would take the user for another. */
-const fieldsOf = (
+/** The headers for the upstream, or undefined when a claim cannot be one: without its header the upstream would take the user for another. */
+const headersOf = (
   payload: JWTPayload,
   forward: JwtConfig['forward'],
 ): ReadonlyMap<string, string> | undefined => {
-  const fields = new Map<string, string>()
+  const headers = new Map<string, string>()
   for (const [claim, header] of Object.entries(forward)) {
     if (!Object.hasOwn(payload, claim)) continue
-    const text = fieldText(payload[claim])
+    const text = headerText(payload[claim])
     if (text === undefined) return undefined
-    if (text !== '') fields.set(header, text)
+    if (text !== '') headers.set(header, text)
   }
-  return fields
+  return headers
 }
 
 const shortClaims = (payload: JWTPayload): ReadonlyMap<string, string> =>
   new Map(
     Object.entries(payload)
-      .slice(0, mostClaims)
+      .slice(0, maxClaims)
       .flatMap(([name, value]) => {
         const text = scalarText(value)
-        return name.length <= 64 && text !== undefined && text.length <= mostClaimCharacters
+        return name.length <= 64 && text !== undefined && text.length <= maxClaimCharacters
           ? [[name, text] as const]
           : []
       }),
@@ -277,7 +277,7 @@ const refusalByForm = (token: string, algorithms: readonly string[]): AccessRefu
 }
 
 /** An issuer has few keys of one kind: each that is tried costs a verification. */
-const mostKeysTried = 8
+const maxKeysTried = 8
 
 /** Without `kid`, or where keys share one, several keys fit: each is tried (RFC 7515 appendix D). */
 const verifyByAnyKey = async (
@@ -293,7 +293,7 @@ const verifyByAnyKey = async (
     let tried = 0
     for await (const key of error) {
       tried += 1
-      if (tried > mostKeysTried) break
+      if (tried > maxKeysTried) break
       try {
         return await jwtVerify(token, key, options)
       } catch (keyError) {
@@ -315,8 +315,8 @@ export const createTokenVerifier = (
   jwks: Jwks,
   clock: Clock,
 ): TokenVerifier => {
-  const verified = createRecentValues<Remembered>(mostVerified)
-  const refusals = createRecentValues<Remembered>(mostRefused)
+  const verified = createRecentValues<CachedVerdict>(maxVerified)
+  const refusals = createRecentValues<CachedVerdict>(maxRefused)
   const inProgress = new Map<string, Promise<TokenVerdict>>()
 
   const check = async (token: string, digest: string): Promise<TokenVerdict> => {
@@ -340,11 +340,11 @@ export const createTokenVerifier = (
         currentDate: new Date(clock.now()),
         requiredClaims: ['exp'],
       })
-      const fields = fieldsOf(payload, config.forward)
-      if (fields === undefined) return remember('claim')
+      const headers = headersOf(payload, config.forward)
+      if (headers === undefined) return remember('claim')
       const verdict: TokenVerdict = {
         kind: 'verified',
-        identity: { credential: `token ${digest}`, claims: shortClaims(payload), fields },
+        identity: { credential: `token ${digest}`, claims: shortClaims(payload), headers },
       }
       verified.set(digest, { verdict, untilMs: (payload.exp ?? 0) * 1_000 + config.leewayMs, keys })
       return verdict
@@ -369,7 +369,7 @@ export const createTokenVerifier = (
 
   return {
     verify: (token) => {
-      if (token.length > mostTokenCharacters) return refused('token-too-large')
+      if (token.length > maxTokenCharacters) return refused('token-too-large')
       const refreshed = jwks.refreshWhenOld()
       const digest = hash('sha256', token, 'base64url')
       if (refreshed === undefined) {

@@ -63,7 +63,7 @@ export type Traffic = {
 const refusedMs = 10_000
 
 /** The latest refused clients are remembered, up to this number. */
-const mostRefused = 10_000
+const maxRefused = 10_000
 
 /**
  * A TLS handshake takes up to two milliseconds, and a turn of the event loop should take less than ten. Node accepts one connection
@@ -115,7 +115,7 @@ export const watchConnections = (server: Server, options: ConnectionOptions) => 
     refusedUntil.delete(group)
     refusedUntil.set(group, performance.now() + refusedMs)
     const [oldest] = refusedUntil.keys()
-    if (refusedUntil.size > mostRefused && oldest !== undefined) refusedUntil.delete(oldest)
+    if (refusedUntil.size > maxRefused && oldest !== undefined) refusedUntil.delete(oldest)
   }
   /** Counts the connection; false if its address has too many or is refused. */
   const admit = (socket: Socket): boolean => {

@@ -2,19 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { type ErrorCode, GatewayError } from '../../errors.ts'
 import { changedResponse, type Service } from '../../exchange/exchange.ts'
-import { earlyErrorAnswer } from '../../exchange/finish.ts'
+import { earlyErrorResponse } from '../../exchange/finish.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import type { EdgeEvent, ProtocolFault } from '../events.ts'
 import type { EdgeHandlers } from '../listener.ts'
 import {
   absoluteForm,
   authorityOf,
-  distrust,
   faultTexts,
   hasContent,
   isHttp2,
   type MessageFault,
   messageFault,
+  poison,
 } from '../read-request.ts'
 import { asksWebSocket, responseOn } from '../websocket/handshake.ts'
 import { currentResponse } from './connections.ts'
@@ -26,8 +26,8 @@ type GuardOptions = {
   takeUpgrade(incoming: IncomingMessage, outgoing: ServerResponse): void
   /** Answers an invalid request with an error and `Connection: close`. */
   refuse(incoming: IncomingMessage, outgoing: ServerResponse, fault: MessageFault): void
-  /** Connections whose further requests are ignored. Shared by all generations of handlers. */
-  readonly distrusted: Set<Socket>
+  /** Connections whose further requests are ignored. Shared by all configuration snapshots of handlers. */
+  readonly poisoned: Set<Socket>
 }
 
 const slash = 0x2f
@@ -47,7 +47,7 @@ const toOriginForm = (incoming: IncomingMessage): boolean => {
  * Checks each parsed request. A request that can be read in two ways is refused, and all later requests on its connection are
  * ignored, because the start of the next request is unknown.
  */
-const createGuard = ({ take, takeUpgrade, refuse, distrusted }: GuardOptions): GuardOptions['take'] => {
+const createGuard = ({ take, takeUpgrade, refuse, poisoned }: GuardOptions): GuardOptions['take'] => {
   return (incoming, outgoing) => {
     // HTTP/2 has frames, and other rules for malformed requests (RFC 9113 §8.1.1).
     if (isHttp2(incoming)) {
@@ -57,10 +57,10 @@ const createGuard = ({ take, takeUpgrade, refuse, distrusted }: GuardOptions): G
       return
     }
     const { socket } = incoming
-    if (distrusted.size > 0 && distrusted.has(socket)) return
+    if (poisoned.size > 0 && poisoned.has(socket)) return
     const fault = messageFault(incoming) ?? (toOriginForm(incoming) ? undefined : 'target')
     if (fault !== undefined) {
-      distrust(distrusted, socket)
+      poison(poisoned, socket)
       refuse(incoming, outgoing, fault)
       return
     }
@@ -69,7 +69,7 @@ const createGuard = ({ take, takeUpgrade, refuse, distrusted }: GuardOptions): G
       return
     }
     // node:http loses bytes that arrive together with such a request.
-    distrust(distrusted, socket)
+    poison(poisoned, socket)
     outgoing.shouldKeepAlive = false
     takeUpgrade(incoming, outgoing)
   }
@@ -118,10 +118,10 @@ const reasonPhrases: Readonly<Record<number, string>> = {
   431: 'Request Header Fields Too Large',
 }
 
-const textOf = ({ status, fields, content }: GatewayResponse): Buffer => {
+const textOf = ({ status, headers, content }: GatewayResponse): Buffer => {
   const lines = [`HTTP/1.1 ${status} ${reasonPhrases[status] ?? 'Error'}`]
-  for (let i = 0; i < fields.length; i += 2) {
-    if (fields[i]?.toLowerCase() !== 'connection') lines.push(`${fields[i]}: ${fields[i + 1]}`)
+  for (let i = 0; i < headers.length; i += 2) {
+    if (headers[i]?.toLowerCase() !== 'connection') lines.push(`${headers[i]}: ${headers[i + 1]}`)
   }
   lines.push('Connection: close', '', '')
   const head = Buffer.from(lines.join('\r\n'), 'latin1')
@@ -132,7 +132,7 @@ const textOf = ({ status, fields, content }: GatewayResponse): Buffer => {
 const lingerMs = 2_000
 
 /** Writes the response to the socket and closes it, because the next bytes cannot be parsed. */
-const answerSocket = (socket: Socket, response: GatewayResponse): void => {
+const respondOnSocket = (socket: Socket, response: GatewayResponse): void => {
   if (!socket.writable || currentResponse(socket)?.headersSent === true) {
     socket.destroy()
     return
@@ -153,14 +153,14 @@ export type FrontOptions = {
   /** Is the host of an HTTP/2 request one that the certificate of its connection is for? Undefined: all are. */
   readonly isCovered: ((incoming: IncomingMessage) => boolean) | undefined
   /** Connections whose further requests are ignored. */
-  readonly distrusted: Set<Socket>
+  readonly poisoned: Set<Socket>
   /** Handles requests that are not refused here. */
   take(incoming: IncomingMessage, outgoing: ServerResponse): void
   /** Opens a WebSocket; undefined where no service has any. */
   readonly openWebSocket:
     | ((incoming: IncomingMessage, outgoing: ServerResponse, head: Buffer) => void)
     | undefined
-  /** Answers with an error, in place of a response of the service. */
+  /** Responses with an error, in place of a response of the service. */
   refuse(incoming: IncomingMessage, outgoing: ServerResponse, error: GatewayError): void
   /** Reports an early refusal, with the service whose error format was used; returns the id of the request. */
   refusedEarly(
@@ -212,14 +212,14 @@ export const createFront = (options: FrontOptions): Front => {
   }
   const guard: Omit<GuardOptions, 'take'> = {
     takeUpgrade,
-    distrusted: options.distrusted,
+    poisoned: options.poisoned,
     refuse: (incoming, outgoing, fault) => {
       const code = fault === 'field-count' ? 'fields_too_large' : 'malformed_request'
       options.report({ kind: 'no-request', reason: fault })
       refuse(
         incoming,
         outgoing,
-        new GatewayError(code, { detail: faultTexts[fault], fields: ['Connection', 'close'] }),
+        new GatewayError(code, { detail: faultTexts[fault], headers: ['Connection', 'close'] }),
       )
     },
   }
@@ -248,14 +248,14 @@ export const createFront = (options: FrontOptions): Front => {
     turnAway: createGuard({ ...guard, take: takeUnlessOverloaded }),
     clientError: (error: ParserError, socket) => {
       // Later data on such a connection raises the error again.
-      if (options.distrusted.has(socket)) return
+      if (options.poisoned.has(socket)) return
       if (!isRefusable(error)) {
         socket.destroy()
         return
       }
       options.report({ kind: 'no-request', reason: faults[error.code ?? ''] ?? 'other' })
       // The parser reads on behind a timeout, and a response on a connection that has been ended would be in flight for ever.
-      distrust(options.distrusted, socket)
+      poison(options.poisoned, socket)
       // If the fault is in the content, the bytes show no path; the incomplete request does.
       const request = currentResponse(socket)?.req
       const service =
@@ -265,7 +265,7 @@ export const createFront = (options: FrontOptions): Front => {
       const raw = new GatewayError(codes[error.code ?? ''] ?? 'malformed_request', { cause: error })
       // Its head may be that of an earlier request, so no path is reported.
       const id = options.refusedEarly(raw, service, socket, undefined)
-      answerSocket(socket, changedResponse(earlyErrorAnswer(service, raw, { id, fields: {} }), service))
+      respondOnSocket(socket, changedResponse(earlyErrorResponse(service, raw, { id, headers: {} }), service))
     },
   }
 }

@@ -7,7 +7,7 @@ import {
 } from 'node:http2'
 import type { Readable } from 'node:stream'
 import { addressGroup, OpenList } from '../../http/bounds.ts'
-import type { GatewayRequest, RequestFields } from '../../http/message.ts'
+import type { GatewayRequest, RequestHeaders } from '../../http/message.ts'
 import type { EdgeEvent } from '../events.ts'
 import { authorityForm } from '../read-request.ts'
 import type { Http2Incoming, Http2Outgoing } from './http2-messages.ts'
@@ -29,7 +29,7 @@ export class Http2EdgeRequest implements GatewayRequest {
   #controller: AbortController | undefined
   readonly method: string
   readonly target: string
-  readonly fields: RequestFields
+  readonly headers: RequestHeaders
   readonly content: Readable | undefined
 
   constructor(incoming: IncomingMessage, outgoing: ServerResponse, content: Readable | undefined) {
@@ -37,7 +37,7 @@ export class Http2EdgeRequest implements GatewayRequest {
     this.#outgoing = outgoing as unknown as Http2Outgoing
     this.method = method
     this.target = url
-    this.fields = headers
+    this.headers = headers
     this.content = content
   }
 
@@ -114,7 +114,7 @@ const watchReaders = (server: Http2SecureServer, { readerTimeoutMs, report }: St
   server.once('close', () => clearInterval(timer))
 }
 
-/** A browser that leaves a page resets the requests in flight, up to `mostStreams` (listener.ts) at once. */
+/** A browser that leaves a page resets the requests in flight, up to `maxStreams` (listener.ts) at once. */
 const resetBurst = 100
 const resetsPerSecond = 33
 

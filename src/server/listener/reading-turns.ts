@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { addressGroup, createFairTurns } from '../../http/bounds.ts'
-import { continueReading, holdReading } from './socket-reading.ts'
+import { continueReading, pauseReading } from './socket-reading.ts'
 
 /**
  * Of contents, in one turn of the event loop. Node reads up to 64 KiB from each connection that has sent something, which can be ten
@@ -16,7 +16,7 @@ export const createReadingTurns = () => {
   const pieces = createFairTurns(piecesPerTurn)
   const turns = createFairTurns(readOnPerTurn)
   const connections = new Map<string, Set<Socket>>()
-  const heldSockets = new Set<Socket>()
+  const pausedSockets = new Set<Socket>()
   /** Clients whose connections are held since this turn. */
   const overdrawn = new Set<string>()
   /** Pieces above the bound, less those that turns have made up for. */
@@ -31,12 +31,12 @@ export const createReadingTurns = () => {
         wait(client, readOn)
       }
     })
-  const hold = (socket: Socket, client: string): void => {
-    if (heldSockets.has(socket)) return
-    heldSockets.add(socket)
-    holdReading(socket)
+  const pause = (socket: Socket, client: string): void => {
+    if (pausedSockets.has(socket)) return
+    pausedSockets.add(socket)
+    pauseReading(socket)
     wait(client, () => {
-      heldSockets.delete(socket)
+      pausedSockets.delete(socket)
       continueReading(socket)
     })
   }
@@ -60,7 +60,7 @@ export const createReadingTurns = () => {
       if (overdrawn.has(client)) return
       if (overdrawn.size === 0) setImmediate(() => overdrawn.clear())
       overdrawn.add(client)
-      for (const socket of connections.get(client) ?? []) hold(socket, client)
+      for (const socket of connections.get(client) ?? []) pause(socket, client)
     },
     wait,
   }

@@ -14,7 +14,7 @@ import {
 import type { EdgeEvent } from '../events.ts'
 import { clientGone, hasContent, isHttp2 } from '../read-request.ts'
 import type { ReadingTurns } from './reading-turns.ts'
-import { continueReading, holdReading, readAsStream } from './socket-reading.ts'
+import { continueReading, pauseReading, readAsStream } from './socket-reading.ts'
 
 /** Each piece that is passed on is counted and written by itself. */
 const piecesPerTurn = 32
@@ -23,10 +23,10 @@ const piecesPerTurn = 32
 const longestGathered = 4_096
 
 /** Of a content whose reader is slow or has not begun; then its connection is not read. */
-const mostHeld = 64 * 1024
+const maxBuffered = 64 * 1024
 
 /** Of a content that is not needed any more, so that the next request on the connection can be read. */
-const mostDiscarded = 256 * 1024
+const maxDiscarded = 256 * 1024
 
 /** A client that keeps sending gets the response within this time; closed at once, the connection could lose it (RFC 9112 §9.6). */
 const lingerMs = 2_000
@@ -38,12 +38,12 @@ type Source = {
   /** The response; node:http2 emits `finish` on its own form of it only when the stream closes. */
   readonly response: { readonly writableFinished: boolean; once(event: 'finish', then: () => void): unknown }
   /** Octets that are read for the sake of the next request, when the response has been sent. */
-  readonly mostDiscarded: number
+  readonly maxDiscarded: number
   /** As declared; NaN = not declared. */
   readonly length: number
   /** Asked at `end`: has the client sent the end of the content? */
   isWhole(): boolean
-  hold(): void
+  pause(): void
   proceed(): void
   /** The response has been sent, and the rest of the content is too much. */
   cut(): void
@@ -57,10 +57,10 @@ const http1Source = (stream: IncomingMessage, response: ServerResponse): Source 
     stream,
     client: addressGroup(socket.remoteAddress ?? ''),
     response,
-    mostDiscarded,
+    maxDiscarded,
     length: Number.NaN,
     isWhole: () => stream.complete,
-    hold: () => holdReading(socket),
+    pause: () => pauseReading(socket),
     proceed: () => continueReading(socket),
     cut: () => {
       const timer = setTimeout(() => socket.destroy(), lingerMs)
@@ -78,14 +78,14 @@ const http1Source = (stream: IncomingMessage, response: ServerResponse): Source 
  */
 const watchFrames = (stream: ServerHttp2Stream) => {
   const { push } = stream
-  const octets = new HeldOctets()
-  let isHeld = false
+  const octets = new BufferedOctets()
+  let isBuffered = false
   let isWhole = false
   const flush = (): void => {
     for (const piece of octets.takeAll()) push.call(stream, piece)
   }
   stream.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
-    if (isHeld && Buffer.isBuffer(chunk) && chunk.length <= longestGathered) {
+    if (isBuffered && Buffer.isBuffer(chunk) && chunk.length <= longestGathered) {
       octets.add(chunk)
       // As for a full buffer: the window stays closed.
       return false
@@ -96,12 +96,12 @@ const watchFrames = (stream: ServerHttp2Stream) => {
   }
   return {
     isWhole: () => isWhole,
-    hold: (): void => {
-      isHeld = true
+    pause: (): void => {
+      isBuffered = true
       stream.pause()
     },
     proceed: (): void => {
-      isHeld = false
+      isBuffered = false
       flush()
       stream.resume()
     },
@@ -112,7 +112,7 @@ const http2Source = (stream: ServerHttp2Stream, length: string | undefined): Sou
   stream,
   client: addressGroup(stream.session?.socket?.remoteAddress ?? ''),
   response: stream,
-  mostDiscarded: 0,
+  maxDiscarded: 0,
   length: Number(length),
   ...watchFrames(stream),
   // The rest of the body is not needed (RFC 9113 §8.1).
@@ -144,7 +144,7 @@ const ownMemory = (chunk: Buffer): Buffer => {
 }
 
 /** Octets that wait for their reader: short pieces joined, since a client decides how many pieces it makes of a content. */
-class HeldOctets {
+class BufferedOctets {
   #pieces: Buffer[] = []
   #block: Buffer | undefined
   #inBlock = 0
@@ -207,7 +207,7 @@ export class RequestContent extends Readable {
   readonly #source: Source
   readonly #shared: Shared
   readonly #outgoing: ServerResponse
-  readonly #held = new HeldOctets()
+  readonly #buffered = new BufferedOctets()
   #reservation: Reservation | undefined
   #counted = 0
   /** Octets since the last look at the clock. */
@@ -217,7 +217,7 @@ export class RequestContent extends Readable {
   index = -1
   #isWanted = false
   #waitsForTurn = false
-  #isHeldUp = false
+  #isBlocked = false
   #hasEnded = false
   #isDiscarded = false
   #discarded = 0
@@ -225,7 +225,7 @@ export class RequestContent extends Readable {
   #awaitsContinue: boolean
   /** When the client counts as silent, unless it sends more; moved by the time that it is held up. */
   #deadlineMs: number
-  #heldUpSinceMs = 0
+  #blockedSinceMs = 0
 
   constructor(source: Source, outgoing: ServerResponse, shared: Shared, awaitsContinue: boolean) {
     // The octets that wait are the held ones.
@@ -262,7 +262,7 @@ export class RequestContent extends Readable {
       this.#deadlineMs = Math.min(nowMs + requestTimeoutMs, this.#deadlineMs + gainedMs)
       this.#moved = 0
     }
-    if (this.#isHeldUp || this.#hasEnded || nowMs < this.#deadlineMs) return
+    if (this.#isBlocked || this.#hasEnded || nowMs < this.#deadlineMs) return
     this.#deadlineMs = Number.POSITIVE_INFINITY
     this.#shared.report({ kind: 'no-request', reason: 'timeout' })
     this.destroy(new GatewayError('request_timeout'))
@@ -298,14 +298,14 @@ export class RequestContent extends Readable {
       this.#drop(chunk.length)
       return
     }
-    if (chunk.length > longestGathered && this.#isWanted && this.#held.length === 0) {
+    if (chunk.length > longestGathered && this.#isWanted && this.#buffered.length === 0) {
       this.#isWanted = false
       this.push(ownMemory(chunk))
       return
     }
-    this.#held.add(chunk)
-    if (this.#held.cost !== this.#counted) this.#recount()
-    if (this.#held.length >= mostHeld || this.#reservation === undefined) this.#holdUp()
+    this.#buffered.add(chunk)
+    if (this.#buffered.cost !== this.#counted) this.#recount()
+    if (this.#buffered.length >= maxBuffered || this.#reservation === undefined) this.#block()
     if (this.#waitsForTurn) return
     // Short pieces are passed on when the turn of their client comes, together with what arrives until then.
     if (!this.#shared.pieces.mayBegin()) this.#waitForTurn()
@@ -320,7 +320,7 @@ export class RequestContent extends Readable {
     this.#hasEnded = true
     this.#shared.open.remove(this)
     this.#proceed()
-    if (this.#isDiscarded || this.#held.length > 0) return
+    if (this.#isDiscarded || this.#buffered.length > 0) return
     this.push(null)
   }
 
@@ -335,7 +335,7 @@ export class RequestContent extends Readable {
 
   #waitForTurn(): void {
     this.#waitsForTurn = true
-    this.#holdUp()
+    this.#block()
     this.#shared.reading.wait(this.#source.client, () => {
       this.#waitsForTurn = false
       if (this.#isWanted) this.#passOn()
@@ -344,20 +344,20 @@ export class RequestContent extends Readable {
   }
 
   #passOn(): void {
-    if (this.#held.length > 0) {
+    if (this.#buffered.length > 0) {
       this.#isWanted = false
-      const pieces = this.#held.takeAll()
+      const pieces = this.#buffered.takeAll()
       this.#recount()
       for (const piece of pieces) this.push(piece)
     }
-    if (this.#hasEnded && this.#held.length === 0 && !this.readableEnded) this.push(null)
+    if (this.#hasEnded && this.#buffered.length === 0 && !this.readableEnded) this.push(null)
   }
 
   /** Counts what waits for the first reader; later a reader counts what it takes, or has an upstream slot. */
   #recount(): void {
     const reservation = this.#reservation
     if (reservation === undefined) return
-    const cost = this.readableDidRead ? 0 : this.#held.cost
+    const cost = this.readableDidRead ? 0 : this.#buffered.cost
     const more = cost - this.#counted
     if (more > 0 && !reservation.reserve(more)) {
       this.destroy(tooManyBodies())
@@ -369,14 +369,14 @@ export class RequestContent extends Readable {
 
   #drop(bytes: number): void {
     this.#discarded += bytes
-    if (this.#discarded > this.#source.mostDiscarded) this.#cutAfterResponse()
+    if (this.#discarded > this.#source.maxDiscarded) this.#cutAfterResponse()
     else if (!this.#waitsForTurn && !this.#shared.pieces.mayBegin()) this.#waitForTurn()
   }
 
   /** Also of a content that has arrived whole, and that nobody has read. */
   #discardRest(): void {
     this.destroy()
-    if (!this.#hasEnded && this.#source.mostDiscarded === 0) this.#cutAfterResponse()
+    if (!this.#hasEnded && this.#source.maxDiscarded === 0) this.#cutAfterResponse()
   }
 
   #uncount(): void {
@@ -387,7 +387,7 @@ export class RequestContent extends Readable {
   #discard(): void {
     if (this.#isDiscarded) return
     this.#isDiscarded = true
-    this.#held.takeAll()
+    this.#buffered.takeAll()
     this.#uncount()
     if (!this.#waitsForTurn) this.#proceed()
   }
@@ -400,28 +400,28 @@ export class RequestContent extends Readable {
       this.#source.cut()
       return
     }
-    this.#holdUp()
+    this.#block()
     response.once('finish', () => {
       this.#proceed()
       this.#source.cut()
     })
   }
 
-  #holdUp(): void {
-    if (this.#isHeldUp || this.#hasEnded) return
-    this.#isHeldUp = true
-    this.#heldUpSinceMs = performance.now()
-    this.#source.hold()
+  #block(): void {
+    if (this.#isBlocked || this.#hasEnded) return
+    this.#isBlocked = true
+    this.#blockedSinceMs = performance.now()
+    this.#source.pause()
   }
 
   #proceedWithRoom(): void {
-    if (!this.#waitsForTurn && this.#held.length < mostHeld) this.#proceed()
+    if (!this.#waitsForTurn && this.#buffered.length < maxBuffered) this.#proceed()
   }
 
   #proceed(): void {
-    if (!this.#isHeldUp) return
-    this.#isHeldUp = false
-    this.#deadlineMs += performance.now() - this.#heldUpSinceMs
+    if (!this.#isBlocked) return
+    this.#isBlocked = false
+    this.#deadlineMs += performance.now() - this.#blockedSinceMs
     this.#source.proceed()
   }
 }

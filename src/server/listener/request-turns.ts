@@ -5,7 +5,7 @@ import { addressGroup, createFairTurns } from '../../http/bounds.ts'
 import type { EdgeEvent } from '../events.ts'
 import { isHttp2, isReset } from '../read-request.ts'
 import { currentResponse, responseBegins } from './connections.ts'
-import { continueReading, holdReading, readAsStream } from './socket-reading.ts'
+import { continueReading, pauseReading, readAsStream } from './socket-reading.ts'
 
 /**
  * Node accepts one connection in a turn of the event loop, and reads from all connections that have sent something: a turn that begins
@@ -14,14 +14,14 @@ import { continueReading, holdReading, readAsStream } from './socket-reading.ts'
 const requestsPerTurn = 32
 
 /** With more requests that wait, a connection is not read; until then the gateway notices that its client leaves. */
-const mostReadOn = 16
+const maxReadOn = 16
 
 /**
  * What was read already is parsed all the same, at a few kB a request: a connection may have this many, and more while all together have
- * fewer than `mostWaiting`. The requests of an HTTP/2 connection are as few as its streams.
+ * fewer than `maxWaiting`. The requests of an HTTP/2 connection are as few as its streams.
  */
-const mostOfConnection = 64
-const mostWaiting = 8_192
+const maxOfConnection = 64
+const maxWaiting = 8_192
 
 type Handlers = {
   request(incoming: IncomingMessage, outgoing: ServerResponse): void
@@ -40,7 +40,7 @@ const groupOf = (socket: Pick<Socket, 'remoteAddress'> | undefined): string =>
 
 /** The requests of HTTP/1.1 connections, in their order: each begins when the response before it has been sent. */
 const createPipelining = (
-  begin: (exchange: Exchange) => void,
+  begin: (context: Exchange) => void,
   fail: Handlers['clientError'],
   report: (event: EdgeEvent) => void,
 ) => {
@@ -52,9 +52,9 @@ const createPipelining = (
     waitingCount -= queues.get(this)?.length ?? 0
     queues.delete(this)
   }
-  const beginAlone = (exchange: Exchange): void => {
-    responseBegins(exchange.incoming.socket, exchange.outgoing)
-    begin(exchange)
+  const beginAlone = (context: Exchange): void => {
+    responseBegins(context.incoming.socket, context.outgoing)
+    begin(context)
   }
   const proceed = (socket: Socket): void => {
     const queue = queues.get(socket)
@@ -71,7 +71,7 @@ const createPipelining = (
       queues.delete(socket)
       socket.off('close', leave)
     } else next.outgoing.once('finish', () => proceed(socket))
-    if (queue.length === mostReadOn) continueReading(socket)
+    if (queue.length === maxReadOn) continueReading(socket)
     beginAlone(next)
     // The error is the response to the request that is incomplete.
     if (behind !== undefined && 'error' in behind && !next.incoming.complete) proceed(socket)
@@ -85,22 +85,22 @@ const createPipelining = (
   }
   const wait = (socket: Socket, next: WaitingRequest): void => {
     const queue = queues.get(socket) ?? createQueue(socket)
-    if (waitingCount >= mostWaiting && queue.length >= mostOfConnection) {
+    if (waitingCount >= maxWaiting && queue.length >= maxOfConnection) {
       report({ kind: 'connection-cut', reason: 'pipelining' })
       socket.destroy()
       return
     }
     waitingCount += 1
-    if (queue.push(next) === mostReadOn + 1) holdReading(socket)
+    if (queue.push(next) === maxReadOn + 1) pauseReading(socket)
   }
   return {
-    take: (exchange: Exchange): void => {
-      const { socket } = exchange.incoming
+    take: (context: Exchange): void => {
+      const { socket } = context.incoming
       // node:http has paused the parser behind this request, and TLS has decrypted more.
       if ('encrypted' in socket && socket.isPaused()) readAsStream(socket)
       // node:http gives a response the socket when those before it have been sent.
-      if (exchange.outgoing.socket !== null) beginAlone(exchange)
-      else if (socket.writable) wait(socket, exchange)
+      if (context.outgoing.socket !== null) beginAlone(context)
+      else if (socket.writable) wait(socket, context)
     },
     /** The bytes behind the latest request cannot be parsed. */
     takeError: (error: Error, socket: Socket): void => {
@@ -128,35 +128,35 @@ export const createRequestTurns = (
   const take = ({ incoming, outgoing }: Exchange): void => {
     if (!hasLeft(incoming)) handlers.current?.request(incoming, outgoing)
   }
-  const begin = (exchange: Exchange): void => {
-    if (turns.mayBegin()) take(exchange)
-    else turns.begin(groupOf(exchange.incoming.socket), () => take(exchange))
+  const begin = (context: Exchange): void => {
+    if (turns.mayBegin()) take(context)
+    else turns.begin(groupOf(context.incoming.socket), () => take(context))
   }
   const pipelining = createPipelining(
     begin,
     (error, socket) => handlers.current?.clientError(error, socket),
     report,
   )
-  const enter = (session: Http2Session, exchange: Exchange, behind: Exchange[]): void => {
+  const enter = (session: Http2Session, context: Exchange, behind: Exchange[]): void => {
     turns.begin(groupOf(session.socket), () => {
       const next = behind.shift()
       if (next === undefined) streams.delete(session)
-      take(exchange)
+      take(context)
       if (next !== undefined) enter(session, next, behind)
     })
   }
-  const takeHttp2 = (exchange: Exchange): void => {
-    const { session } = (exchange.incoming as unknown as Http2ServerRequest).stream
+  const takeHttp2 = (context: Exchange): void => {
+    const { session } = (context.incoming as unknown as Http2ServerRequest).stream
     // It has ended.
     if (session === undefined) return
     const behind = streams.get(session)
     if (behind !== undefined) {
-      if (!hasLeft(exchange.incoming)) behind.push(exchange)
-    } else if (turns.mayBegin()) take(exchange)
+      if (!hasLeft(context.incoming)) behind.push(context)
+    } else if (turns.mayBegin()) take(context)
     else {
       const queue: Exchange[] = []
       streams.set(session, queue)
-      enter(session, exchange, queue)
+      enter(session, context, queue)
     }
   }
   return {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 
 /** The number of reasons not to read a connection. */
-const holds = new WeakMap<Socket, number>()
+const pauses = new WeakMap<Socket, number>()
 
 /** node:http resumes a socket after each response, and whenever its request is read. */
 const stayPaused = function (this: Socket): void {
@@ -26,17 +26,17 @@ export const readAsStream = (socket: Socket): void => {
 }
 
 /** Reads no more of a connection until each reason is gone. What has been read already is still parsed. */
-export const holdReading = (socket: Socket): void => {
-  const count = holds.get(socket) ?? 0
-  holds.set(socket, count + 1)
+export const pauseReading = (socket: Socket): void => {
+  const count = pauses.get(socket) ?? 0
+  pauses.set(socket, count + 1)
   if (count === 0) socket.on('resume', stayPaused).pause()
 }
 
 export const continueReading = (socket: Socket): void => {
-  const count = holds.get(socket) ?? 0
-  if (count > 1) holds.set(socket, count - 1)
+  const count = pauses.get(socket) ?? 0
+  if (count > 1) pauses.set(socket, count - 1)
   else if (count === 1) {
-    holds.delete(socket)
+    pauses.delete(socket)
     socket.off('resume', stayPaused).resume()
   }
 }

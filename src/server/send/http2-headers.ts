@@ -1,8 +1,8 @@
 import type { OutgoingHttpHeaders } from 'node:http2'
-import { remembered, rememberedFor } from '../../http/memo.ts'
-import { type FieldLines, type HeadText, withoutFields } from '../../http/message.ts'
+import { memoize, memoizeByObject } from '../../http/memo.ts'
+import { type HeaderLines, type HeadText, withoutHeaders } from '../../http/message.ts'
 
-/** RFC 9113 §8.2.2: connection-specific fields make a message malformed. */
+/** RFC 9113 §8.2.2: connection-specific headers make a message malformed. */
 const ofConnection: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -12,13 +12,13 @@ const ofConnection: ReadonlySet<string> = new Set([
 ])
 
 /** RFC 9113 §8.2. */
-const lowerCase = remembered((name) => name.toLowerCase())
+const lowerCase = memoize((name) => name.toLowerCase())
 
 /**
- * Lower-case names, and repeated lines joined (RFC 9110 §5.3): node:http2 throws at a second line of a single-value field, and an
+ * Lower-case names, and repeated lines joined (RFC 9110 §5.3): node:http2 throws at a second line of a single-value header, and an
  * upstream may send two. Only Set-Cookie keeps its lines.
  */
-export const headersOf = (lines: FieldLines, status: number): OutgoingHttpHeaders => {
+export const headersOf = (lines: HeaderLines, status: number): OutgoingHttpHeaders => {
   const headers = new Map<string, string | string[] | number>([[':status', status]])
   const cookies: string[] = []
   for (let i = 0; i < lines.length; i += 2) {
@@ -40,26 +40,26 @@ type NamesBehind = readonly { readonly written: string; readonly name: string }[
  * object in a hundredth of the time in which it adds names to a copy (Node 20).
  */
 export class PreparedHeaders {
-  readonly #begin: FieldLines
+  readonly #begin: HeaderLines
   readonly #from: number
   readonly #removed: ReadonlySet<string>
   #behind: NamesBehind = []
   #headers: OutgoingHttpHeaders | undefined
 
   /** `begin`: what is sent of the first lines of each response, those before the index `from`. `removed` are not sent of those behind. */
-  constructor(begin: FieldLines, from: number, removed: ReadonlySet<string>) {
+  constructor(begin: HeaderLines, from: number, removed: ReadonlySet<string>) {
     this.#begin = begin
     this.#from = from
     this.#removed = removed
   }
 
-  headersFor(lines: FieldLines, status: number): OutgoingHttpHeaders {
+  headersFor(lines: HeaderLines, status: number): OutgoingHttpHeaders {
     const copy = this.#copyFor(lines, status)
     if (copy !== undefined) return copy
     const behind = lines.slice(this.#from)
     const sentLines = [
       ...this.#begin,
-      ...(this.#removed.size === 0 ? behind : withoutFields(behind, this.#removed)),
+      ...(this.#removed.size === 0 ? behind : withoutHeaders(behind, this.#removed)),
     ]
     const headers = headersOf(sentLines, status)
     this.#keep(headers, behind)
@@ -67,7 +67,7 @@ export class PreparedHeaders {
   }
 
   /** Undefined: there are none yet, or of other names. */
-  #copyFor(lines: FieldLines, status: number): OutgoingHttpHeaders | undefined {
+  #copyFor(lines: HeaderLines, status: number): OutgoingHttpHeaders | undefined {
     const behind = this.#behind
     if (this.#headers === undefined || lines.length !== this.#from + 2 * behind.length) return undefined
     const headers = { ...this.#headers }
@@ -81,7 +81,7 @@ export class PreparedHeaders {
   }
 
   /** Unless a line is not sent, or joined with another one. */
-  #keep(headers: OutgoingHttpHeaders, behind: FieldLines): void {
+  #keep(headers: OutgoingHttpHeaders, behind: HeaderLines): void {
     const names = behind.flatMap((written, i) => (i % 2 === 0 ? [{ written, name: lowerCase(written) }] : []))
     this.#headers = names.every(({ name }, i) => headers[name] === behind[2 * i + 1])
       ? { ...headers }
@@ -91,7 +91,7 @@ export class PreparedHeaders {
 }
 
 const none: ReadonlySet<string> = new Set()
-const preparedFor = rememberedFor(({ of }: HeadText) => new PreparedHeaders(of, of.length, none))
+const preparedFor = memoizeByObject(({ of }: HeadText) => new PreparedHeaders(of, of.length, none))
 
 /** The headers of checked lines; those that many responses begin with are prepared once. */
 export const headersOfHead = ({ of, begin }: HeadText, status: number): OutgoingHttpHeaders =>

@@ -10,7 +10,7 @@ import {
   hasNoContent,
   longestText,
   wholeText,
-  withoutFields,
+  withoutHeaders,
 } from '../../http/message.ts'
 import { Http2Outgoing } from '../listener/http2-messages.ts'
 import type { ResponseChanges } from '../response-changes.ts'
@@ -59,10 +59,10 @@ export type SendOptions = {
   readonly broken: (error: Error) => void
 }
 
-const connectionField: ReadonlySet<string> = new Set(['connection'])
+const connectionHeader: ReadonlySet<string> = new Set(['connection'])
 
-const closing = (fields: readonly string[]): string[] => [
-  ...withoutFields(fields, connectionField),
+const closing = (headers: readonly string[]): string[] => [
+  ...withoutHeaders(headers, connectionHeader),
   'Connection',
   'close',
 ]
@@ -143,8 +143,8 @@ const beginsWithText = (
   options: SendOptions,
   changes: ResponseChanges | undefined,
 ): boolean => {
-  const { status, fields, headText } = response
-  if (headText?.of !== fields || !keepsHead) return false
+  const { status, headers, headText } = response
+  if (headText?.of !== headers || !keepsHead) return false
   const { req } = raw
   const staysOpen = raw.shouldKeepAlive && req.httpVersionMinor === 1 && req.headers.expect === undefined
   if (!staysOpen || options.isDraining()) return false
@@ -169,8 +169,8 @@ export const sendResponse = (
   }
   const { status, content } = response
   if (!beginsWithText(raw, response, options, changes)) {
-    const fields = changes === undefined ? response.fields : changes.fields(response.fields)
-    raw.writeHead(status, options.isDraining() ? closing(fields) : (fields as string[]))
+    const headers = changes === undefined ? response.headers : changes.headerLines(response.headers)
+    raw.writeHead(status, options.isDraining() ? closing(headers) : (headers as string[]))
   }
   if (content === undefined) {
     raw.end()
@@ -188,7 +188,7 @@ export const sendResponse = (
 const ignore = (): void => {}
 
 /** The first one waits until the last one is made, and making a hit takes some ten microseconds. */
-const mostGathered = 16
+const maxGathered = 16
 
 /**
  * Sends responses together that become ready in one turn of the event loop, in their order: with many connections each write costs
@@ -218,7 +218,7 @@ export const createGathering = <Item extends { readonly response: Pick<GatewayRe
     // It may fail before it is sent, and an error without a listener would end the process.
     if (content !== undefined && !Buffer.isBuffer(content)) content.on('error', ignore)
     gathered.push(item)
-    if (gathered.length >= mostGathered) sendAll()
+    if (gathered.length >= maxGathered) sendAll()
     else if (!isScheduled) {
       isScheduled = true
       setImmediate(endTurn)
@@ -227,19 +227,19 @@ export const createGathering = <Item extends { readonly response: Pick<GatewayRe
 }
 
 /** Longest write, so that the progress of a slow reader can be measured (listener/http2.ts). */
-const mostAtOnce = 64 * 1024
+const maxAtOnce = 64 * 1024
 
 const pieces = function* (content: Buffer): Generator<Buffer> {
-  for (let at = 0; at < content.length; at += mostAtOnce) yield content.subarray(at, at + mostAtOnce)
+  for (let at = 0; at < content.length; at += maxAtOnce) yield content.subarray(at, at + maxAtOnce)
 }
 
 const headersFor = (
-  { status, fields, headText: head }: GatewayResponse,
+  { status, headers, headText: head }: GatewayResponse,
   changes: ResponseChanges | undefined,
 ): OutgoingHttpHeaders => {
-  if (head?.of === fields)
+  if (head?.of === headers)
     return changes === undefined ? headersOfHead(head, status) : changes.headers(head, status)
-  return headersOf(changes === undefined ? fields : changes.fields(fields), status)
+  return headersOf(changes === undefined ? headers : changes.headerLines(headers), status)
 }
 
 const withoutContent = { endStream: true }
@@ -259,7 +259,7 @@ const sendOverHttp2 = (
     return
   }
   stream.respond(headers)
-  if (Buffer.isBuffer(content) && content.length <= mostAtOnce) {
+  if (Buffer.isBuffer(content) && content.length <= maxAtOnce) {
     stream.end(content)
     return
   }

@@ -3,13 +3,13 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
-import type { Received, Run, Service } from '../../exchange/exchange.ts'
+import type { RequestContext, Run, Service } from '../../exchange/exchange.ts'
 import {
-  fieldValue,
   type GatewayRequest,
   type GatewayResponse,
-  type RequestFields,
-  withoutFields,
+  headerValue,
+  type RequestHeaders,
+  withoutHeaders,
 } from '../../http/message.ts'
 import { currentResponse, responseBegins } from '../listener/connections.ts'
 import { EdgeRequest, hasContent } from '../read-request.ts'
@@ -27,7 +27,7 @@ const faultOf = (incoming: IncomingMessage): GatewayError | undefined => {
   const { 'sec-websocket-version': version, 'sec-websocket-key': key = '' } = incoming.headers
   if (version !== '13') {
     return new GatewayError('websocket_version', {
-      fields: ['Sec-WebSocket-Version', '13', 'Upgrade', 'websocket'],
+      headers: ['Sec-WebSocket-Version', '13', 'Upgrade', 'websocket'],
     })
   }
   if (keyForm.test(key) && !hasContent(incoming.headers) && incoming.httpVersionMinor > 0) return undefined
@@ -38,12 +38,12 @@ const faultOf = (incoming: IncomingMessage): GatewayError | undefined => {
 class WebSocketRequest extends EdgeRequest {
   connection: Duplex | undefined
   /** Without extensions: the library that passes messages on has none with the client. */
-  override readonly fields: RequestFields
+  override readonly headers: RequestHeaders
 
   constructor(incoming: IncomingMessage, outgoing: ServerResponse) {
     super(incoming, outgoing)
-    const { 'sec-websocket-extensions': _extensions, ...fields } = incoming.headers
-    this.fields = fields
+    const { 'sec-websocket-extensions': _extensions, ...headers } = incoming.headers
+    this.headers = headers
   }
 
   readonly upgrade = (connection: Duplex): void => {
@@ -95,9 +95,9 @@ const ofHandshake: ReadonlySet<string> = new Set([
   'sec-websocket-protocol',
 ])
 
-/** The field lines of a 101 beside those of the handshake. `ws` writes UTF-8, so that only ASCII stays as it is. */
-const shownLines = ({ fields }: GatewayResponse): readonly string[] => {
-  const otherLines = withoutFields(fields, ofHandshake)
+/** The header lines of a 101 beside those of the handshake. `ws` writes UTF-8, so that only ASCII stays as it is. */
+const shownLines = ({ headers }: GatewayResponse): readonly string[] => {
+  const otherLines = withoutHeaders(headers, ofHandshake)
   const lines: string[] = []
   for (let i = 0; i < otherLines.length; i += 2) lines.push(`${otherLines[i]}: ${otherLines[i + 1]}`)
   return lines.filter((line) => /^[\t\x20-\x7e]*$/.test(line))
@@ -117,7 +117,7 @@ type HandshakeOptions = {
   readonly sockets: Pick<WebSockets, 'count'>
   readonly inFlight: { enter(): void; leave(): void }
   isDraining(): boolean
-  receive(service: Service, incoming: IncomingMessage, request: GatewayRequest, id: string): Received
+  receive(service: Service, incoming: IncomingMessage, request: GatewayRequest, id: string): RequestContext
   readonly run: Run
   /** Gives a response its last form, without sending it. */
   complete(response: GatewayResponse, service: Service): GatewayResponse
@@ -142,15 +142,15 @@ export const createHandshake = (
     const counted = sockets.count({
       service: service.name,
       address: options.addressOf(incoming),
-      fields: incoming.headers,
+      headers: incoming.headers,
     })
     if (counted === undefined) throw new GatewayError('too_many_websockets', { retryAfterSeconds: 5 })
     const request = new WebSocketRequest(incoming, outgoing)
-    const exchange = options.receive(service, incoming, request, id)
+    const context = options.receive(service, incoming, request, id)
     inFlight.enter()
     let response: GatewayResponse
     try {
-      response = await options.run(exchange)
+      response = await options.run(context)
     } catch (error) {
       request.connection?.destroy()
       counted.refused()
@@ -173,8 +173,8 @@ export const createHandshake = (
     return {
       connection,
       counted,
-      origin: exchange.record.target ?? '',
-      protocol: fieldValue(response.fields, 'sec-websocket-protocol'),
+      origin: context.record.target ?? '',
+      protocol: headerValue(response.headers, 'sec-websocket-protocol'),
       lines: shownLines(completed),
     }
   }

@@ -21,7 +21,7 @@ export class SwitchedConnection extends Duplex {
     connection.once('close', () => this.destroy())
   }
 
-  #answer(head: string): void {
+  #response(head: string): void {
     const key = /^sec-websocket-key: *(\S+)/im.exec(head)?.[1] ?? ''
     const lines = ['Connection: Upgrade', 'Upgrade: websocket', `Sec-WebSocket-Accept: ${acceptOf(key)}`]
     if (this.#protocol !== undefined) lines.push(`Sec-WebSocket-Protocol: ${this.#protocol}`)
@@ -46,7 +46,7 @@ export class SwitchedConnection extends Duplex {
     }
     this.#head += chunk.toString('latin1')
     if (this.#head.includes(endOfHead)) {
-      this.#answer(this.#head)
+      this.#response(this.#head)
       this.#head = undefined
     } else if (this.#head.length > longestHead) {
       done(new RangeError('the handshake is too long'))

@@ -3,19 +3,19 @@ import type { Dispatcher } from 'undici'
 import { type Clock, Deadline } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { FairTurns } from '../../http/bounds.ts'
-import { type FieldLines, isEventStream } from '../../http/message.ts'
+import { type HeaderLines, isEventStream } from '../../http/message.ts'
 import type { AttemptEvent, AttemptOutcome, ClientWait, StatusClass, UpstreamEvent } from '../events.ts'
-import { type ForwardRequest, fieldTexts, maxInterimResponses, Upload } from '../messages.ts'
+import { type ForwardRequest, headerTexts, maxInterimResponses, Upload } from '../messages.ts'
 import type { UpstreamOptions } from '../options.ts'
 import type { Choice, Targets } from '../targets/targets.ts'
 
 /** The events of an attempt for its request. The first is either `head` or `failed`. */
 export type AttemptListener = {
   /** A 1xx, any number of times before `head`. */
-  interim(status: number, fields: FieldLines): void
-  head(status: number, fields: FieldLines): void
+  interim(status: number, headers: HeaderLines): void
+  head(status: number, headers: HeaderLines): void
   /** In place of `head`: the upstream has switched protocols, and the connection is no longer one of the pool. */
-  upgraded(status: number, fields: FieldLines, connection: Duplex): void
+  upgraded(status: number, headers: HeaderLines, connection: Duplex): void
   data(chunk: Buffer): void
   end(): void
   failed(error: Error): void
@@ -34,13 +34,13 @@ export type AttemptContext = {
 
 type AttemptedRequest = Pick<
   ForwardRequest,
-  'content' | 'fields' | 'progress' | 'attempted' | 'record' | 'clientAddress' | 'isUncounted'
+  'content' | 'headers' | 'progress' | 'attempted' | 'record' | 'clientAddress' | 'isUncounted'
 >
 
 type Handler = Dispatcher.DispatchHandler
 
 /** After this many bytes of one response, other connections of the process are served first. */
-const mostBytesInARow = 128 * 1024
+const maxBytesInARow = 128 * 1024
 
 /** After this time an incomplete request body counts as slow because of the client, unless the upstream does not read it. */
 const slowUploadMs = 1_000
@@ -65,7 +65,7 @@ const failureTexts: Readonly<Record<AttemptOutcome, string>> = {
 /**
  * One attempt at one target: sends the request, limits the time between its events, and accounts for `outstanding`, the health of
  * the target and one event at the end. It uses undici's older handler interface, because for the newer one undici creates a
- * controller and an object of fields per response.
+ * controller and an object of headers per response.
  */
 export class Attempt implements Handler {
   readonly choice: Choice
@@ -102,11 +102,11 @@ export class Attempt implements Handler {
     request: AttemptedRequest,
     listener: AttemptListener,
   ) {
-    const { content, fields, record } = request
+    const { content, headers, record } = request
     this.choice = choice
     this.#context = context
     this.#listener = listener
-    this.#upload = content instanceof Readable ? new Upload(content, fields) : undefined
+    this.#upload = content instanceof Readable ? new Upload(content, headers) : undefined
     this.#number = number
     this.#request = request
     this.#startedMs = context.clock.monotonic()
@@ -125,7 +125,7 @@ export class Attempt implements Handler {
   }
 
   /** The client has been slow; the upstream may have given up. */
-  get isHeldUpByClient(): boolean {
+  get isBlockedByClient(): boolean {
     return this.awaitsBody && this.#context.clock.monotonic() - this.#startedMs >= slowUploadMs
   }
 
@@ -221,12 +221,12 @@ export class Attempt implements Handler {
   }
 
   /** Returns whether the connection continues to read. */
-  onHeaders(status: number, rawFields: Buffer[], resume: () => void): boolean {
+  onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
     if (this.#ended) return true
     // An interim response (RFC 9110 §15.2) must not restart the timer, because a server could send them for ever.
     if (status >= 100 && status < 200) {
       this.#interim += 1
-      if (this.#interim <= maxInterimResponses) this.#listener.interim(status, fieldTexts(rawFields))
+      if (this.#interim <= maxInterimResponses) this.#listener.interim(status, headerTexts(rawHeaders))
       else
         this.#failWith(new GatewayError('upstream_broken', { detail: 'It sent too many interim responses.' }))
       return true
@@ -234,13 +234,13 @@ export class Attempt implements Handler {
     this.#resume = resume
     this.#deadline?.stop()
     this.#deadline = undefined
-    const fields = fieldTexts(rawFields)
-    this.#mayBeSilent = isEventStream({ status, fields })
-    this.#listener.head(status, fields)
+    const headers = headerTexts(rawHeaders)
+    this.#mayBeSilent = isEventStream({ status, headers })
+    this.#listener.head(status, headers)
     return !this.#paused
   }
 
-  onUpgrade(status: number, rawFields: Buffer[], connection: Duplex): void {
+  onUpgrade(status: number, rawHeaders: Buffer[], connection: Duplex): void {
     // The HTTP client has removed its listeners: an error without one would end the process.
     connection.on('error', () => {})
     if (this.#ended) {
@@ -248,7 +248,7 @@ export class Attempt implements Handler {
       return
     }
     this.#finish()
-    this.#listener.upgraded(status, fieldTexts(rawFields), connection)
+    this.#listener.upgraded(status, headerTexts(rawHeaders), connection)
   }
 
   onData(chunk: Buffer): boolean {
@@ -258,7 +258,7 @@ export class Attempt implements Handler {
     this.#deadline?.refresh()
     this.movedBytes += chunk.length
     this.#bytesInARow += chunk.length
-    if (this.#bytesInARow >= mostBytesInARow && !this.#yields) this.#yield()
+    if (this.#bytesInARow >= maxBytesInARow && !this.#yields) this.#yield()
     this.#listener.data(chunk)
     return !this.#paused && !this.#yields
   }

@@ -1,5 +1,5 @@
 import { parseHttpDate } from '../../http/conditional/dates.ts'
-import { type FieldLines, fieldValue } from '../../http/message.ts'
+import { type HeaderLines, headerValue } from '../../http/message.ts'
 import { type GiveUpReason, type RetryReason, retryReasons, type UpstreamEvent } from '../events.ts'
 
 const buckets = 10
@@ -293,8 +293,8 @@ export const decideRetry = (facts: RetryFacts): RetryDecision => {
 }
 
 /** Retry-After in milliseconds from `nowMs` (epoch): a number of seconds or a date (RFC 9110 §10.2.3); undefined when absent or neither. */
-export const retryAfterMs = (lines: FieldLines, nowMs: number): number | undefined => {
-  const value = fieldValue(lines, 'retry-after')?.trim()
+export const retryAfterMs = (lines: HeaderLines, nowMs: number): number | undefined => {
+  const value = headerValue(lines, 'retry-after')?.trim()
   if (value === undefined || value.length > 40) return undefined
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1000
   const date = parseHttpDate(value, nowMs)

@@ -37,18 +37,18 @@ export type PacedRequest = {
 type PaceOptions = {
   /** Slower clients are ended; 0 = no bound. */
   readonly minBytesPerSecond: number
-  readonly slots: Pick<Slots, 'isContended' | 'mostWaitingForClients'>
+  readonly slots: Pick<Slots, 'isContended' | 'maxWaitingForClients'>
   readonly monotonic: () => number
 }
 
 /** Interval of the checks; a slow client is detected at most this late. */
-export const lookEveryMs = 250
+export const pollIntervalMs = 250
 
 /** Longest time below the minimum rate: a phone may lose its network for a moment. */
-const patienceMs = 10_000
+const timeoutMs = 10_000
 
 /** The same while requests wait for slots and clients hold the maximum. */
-const crowdedPatienceMs = 2_000
+const crowdedTimeoutMs = 2_000
 
 /** Bytes between two checks, 64 KiB per second; a client that moves more is not ended to free a slot. */
 const fastBytes = 32 * 1024
@@ -71,10 +71,10 @@ export class TotalTimeout {
     return this.#totalMs > 0 ? this.#fromMs + this.#totalMs - nowMs : Number.POSITIVE_INFINITY
   }
 
-  /** To be called every `lookEveryMs`. */
-  look(nowMs: number): void {
+  /** To be called every `pollIntervalMs`. */
+  poll(nowMs: number): void {
     const leftMs = this.leftMs(nowMs)
-    if (leftMs <= 2 * lookEveryMs) this.#timer ??= setTimeout(this.#expire, leftMs)
+    if (leftMs <= 2 * pollIntervalMs) this.#timer ??= setTimeout(this.#expire, leftMs)
   }
 
   stop(): void {
@@ -124,22 +124,22 @@ const nextPace = (last: Pace, elapsedMs: number, minBytesPerSecond: number): Pac
 
 /**
  * The requests to end because of slow clients: those below the rate for too long; and while other requests wait for slots and more
- * than `most` slots wait for clients, the slowest of them.
+ * than `max` slots wait for clients, the slowest of them.
  */
-const tooSlow = (waiting: readonly Pace[], most: number, isContended: boolean): readonly Pace[] => {
-  const isCrowded = isContended && waiting.length >= most
-  const mostDebtMs = isCrowded ? crowdedPatienceMs : patienceMs
-  const late = waiting.filter(({ debtMs }) => debtMs >= mostDebtMs)
-  const surplus = waiting.length - late.length - most
+const tooSlow = (waiting: readonly Pace[], max: number, isContended: boolean): readonly Pace[] => {
+  const isCrowded = isContended && waiting.length >= max
+  const maxDebtMs = isCrowded ? crowdedTimeoutMs : timeoutMs
+  const late = waiting.filter(({ debtMs }) => debtMs >= maxDebtMs)
+  const surplus = waiting.length - late.length - max
   if (!isCrowded || surplus <= 0) return late
   const slowest = waiting
-    .filter((pace) => pace.debtMs < mostDebtMs && recentBytes(pace) < fastBytes)
+    .filter((pace) => pace.debtMs < maxDebtMs && recentBytes(pace) < fastBytes)
     .sort((first, second) => recentBytes(first) - recentBytes(second))
   return [...late, ...slowest.slice(0, surplus)]
 }
 
 /** Creates the check that ends requests of slow clients; one timer calls it for all requests. */
-export const createPaceLook = ({
+export const createPacePoll = ({
   slots,
   minBytesPerSecond,
   monotonic,
@@ -162,12 +162,12 @@ export const createPaceLook = ({
   return (requests) => {
     const nowMs = monotonic()
     // A process that was suspended has read nothing meanwhile; the clients are not charged for that.
-    const elapsedMs = Math.min(nowMs - checkedMs, 4 * lookEveryMs)
+    const elapsedMs = Math.min(nowMs - checkedMs, 4 * pollIntervalMs)
     checkedMs = nowMs
     updatePaces(requests, elapsedMs)
     const waiting = [...paces.values()].filter(({ wait }) => wait !== undefined)
     if (waiting.length === 0) return
-    for (const { request, wait } of tooSlow(waiting, slots.mostWaitingForClients, slots.isContended())) {
+    for (const { request, wait } of tooSlow(waiting, slots.maxWaitingForClients, slots.isContended())) {
       paces.delete(request)
       if (wait !== undefined) request.endForSlowClient(wait)
     }

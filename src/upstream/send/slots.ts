@@ -31,7 +31,7 @@ type SlotOptions = {
 }
 
 /** Counts of one client; removed when all are 0. */
-type ClientCounts = { held: number; arriving: number; queued: number }
+type ClientCounts = { inUse: number; arriving: number; queued: number }
 
 type SlotWaiter = {
   readonly request: SlotRequest
@@ -51,7 +51,7 @@ export const createSlots = (options: SlotOptions) => {
   const { max, queueMax, queueTimeoutMs, clientShare } = options
   // Half of the slots and of the queue is reserved for requests whose bodies have arrived.
   const arrivingShare = clientShare >= 1 ? 1 : 0.5
-  const most = {
+  const limit = {
     queued: partOf(queueMax, clientShare),
     arriving: partOf(max, arrivingShare),
     arrivingQueued: partOf(queueMax, arrivingShare),
@@ -68,12 +68,12 @@ export const createSlots = (options: SlotOptions) => {
   const clientOf = (name: string): ClientCounts => {
     const existing = clients.get(name)
     if (existing !== undefined) return existing
-    const client = { held: 0, arriving: 0, queued: 0 }
+    const client = { inUse: 0, arriving: 0, queued: 0 }
     clients.set(name, client)
     return client
   }
-  const forgetIdle = (name: string, { held, queued: waiting }: ClientCounts): void => {
-    if (held === 0 && waiting === 0) clients.delete(name)
+  const forgetIdle = (name: string, { inUse, queued: waiting }: ClientCounts): void => {
+    if (inUse === 0 && waiting === 0) clients.delete(name)
   }
 
   /**
@@ -87,29 +87,29 @@ export const createSlots = (options: SlotOptions) => {
     const client = clients.get(name)
     if (client === undefined) return true
     return (
-      mayTake(client.held, inFlight - client.held, max) &&
-      (!isArriving || mayTake(client.arriving, arriving - client.arriving, most.arriving))
+      mayTake(client.inUse, inFlight - client.inUse, max) &&
+      (!isArriving || mayTake(client.arriving, arriving - client.arriving, limit.arriving))
     )
   }
-  const mayHold = (name: string, isArriving: boolean): boolean =>
-    inFlight < max && (!isArriving || arriving < most.arriving) && hasShare(name, isArriving)
+  const mayOccupy = (name: string, isArriving: boolean): boolean =>
+    inFlight < max && (!isArriving || arriving < limit.arriving) && hasShare(name, isArriving)
   /** It has fewer slots than it would have alone. */
-  const isHeldUp = ({ client, arriving: isArriving }: Line): boolean => {
-    const { held, arriving: arrivingOfClient } = clientOf(client)
-    return mayTake(held, 0, max) && (!isArriving || mayTake(arrivingOfClient, 0, most.arriving))
+  const isBlocked = ({ client, arriving: isArriving }: Line): boolean => {
+    const { inUse, arriving: arrivingOfClient } = clientOf(client)
+    return mayTake(inUse, 0, max) && (!isArriving || mayTake(arrivingOfClient, 0, limit.arriving))
   }
 
-  const hold = (request: SlotRequest): void => {
+  const occupy = (request: SlotRequest): void => {
     const client = clientOf(request.client)
     inFlight += 1
-    client.held += 1
+    client.inUse += 1
     if (!request.arriving) return
     arriving += 1
     client.arriving += 1
   }
   const take = (request: SlotRequest): boolean => {
-    if (!mayHold(request.client, request.arriving)) return false
-    hold(request)
+    if (!mayOccupy(request.client, request.arriving)) return false
+    occupy(request)
     return true
   }
 
@@ -135,7 +135,7 @@ export const createSlots = (options: SlotOptions) => {
 
   const next = (): SlotWaiter | undefined => {
     for (const [key, line] of lines) {
-      if (!mayHold(line.client, line.arriving)) continue
+      if (!mayOccupy(line.client, line.arriving)) continue
       lines.delete(key)
       lines.set(key, line)
       return line.waiters[0]
@@ -149,7 +149,7 @@ export const createSlots = (options: SlotOptions) => {
     try {
       for (let waiter = next(); waiter !== undefined; waiter = next()) {
         leave(waiter)
-        hold(waiter.request)
+        occupy(waiter.request)
         waiter.granted()
       }
     } finally {
@@ -175,8 +175,8 @@ export const createSlots = (options: SlotOptions) => {
     return queued < queueMax
   }
   const shareRefusal = ({ client, arriving: isArriving }: SlotRequest): SlotRefusal | undefined => {
-    if ((clients.get(client)?.queued ?? 0) >= most.queued) return 'client-share'
-    return isArriving && arrivingQueued >= most.arrivingQueued ? 'arriving-share' : undefined
+    if ((clients.get(client)?.queued ?? 0) >= limit.queued) return 'client-share'
+    return isArriving && arrivingQueued >= limit.arrivingQueued ? 'arriving-share' : undefined
   }
   const refusalOf = (request: SlotRequest): SlotRefusal | undefined => {
     const refusal = clientShare < 1 && queueMax > 0 ? shareRefusal(request) : undefined
@@ -234,7 +234,7 @@ export const createSlots = (options: SlotOptions) => {
     release(request: SlotRequest): void {
       const client = clientOf(request.client)
       inFlight -= 1
-      client.held -= 1
+      client.inUse -= 1
       if (request.arriving) {
         arriving -= 1
         client.arriving -= 1
@@ -249,9 +249,9 @@ export const createSlots = (options: SlotOptions) => {
       return queued
     },
     /** Most slots that may be held by requests which wait for their clients. */
-    mostWaitingForClients: most.arriving,
+    maxWaitingForClients: limit.arriving,
     /** A request waits although its client has not used its share: other clients hold the slots. */
-    isContended: () => [...lines.values()].some(isHeldUp),
+    isContended: () => [...lines.values()].some(isBlocked),
   }
 }
 
@@ -272,7 +272,7 @@ export class RequestSlot {
   readonly #context: SlotContext
   readonly #request: SlotRequest
   #leaveQueue: (() => void) | undefined
-  #held = false
+  #inUse = false
 
   constructor(context: SlotContext, request: SlotRequest) {
     this.#context = context
@@ -294,7 +294,7 @@ export class RequestSlot {
       this.#request,
       () => {
         settle('sent')
-        this.#held = true
+        this.#inUse = true
         granted()
       },
       (why) => {
@@ -311,7 +311,7 @@ export class RequestSlot {
 
   /** The request body has arrived whole: from now on the slot waits for the upstream. */
   contentArrived(): void {
-    if (this.#held) this.#context.slots.arrived(this.#request)
+    if (this.#inUse) this.#context.slots.arrived(this.#request)
   }
 
   leave(): void {
@@ -320,8 +320,8 @@ export class RequestSlot {
 
   /** Moves the slot to the returned function, which releases it. */
   take(): () => void {
-    if (!this.#held) return nothing
-    this.#held = false
+    if (!this.#inUse) return nothing
+    this.#inUse = false
     return () => this.#context.slots.release(this.#request)
   }
 }

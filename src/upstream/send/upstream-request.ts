@@ -1,8 +1,13 @@
 import { type Duplex, Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../../errors.ts'
-import { endToEndFields } from '../../http/forwardable-fields.ts'
-import { type FieldLines, type GatewayResponse, hasNoContent, type ResponseHead } from '../../http/message.ts'
+import { endToEndHeaders } from '../../http/forwardable-headers.ts'
+import {
+  type GatewayResponse,
+  type HeaderLines,
+  hasNoContent,
+  type ResponseHead,
+} from '../../http/message.ts'
 import { isRepeatable } from '../../http/methods.ts'
 import type { AttemptOutcome, ClientWait } from '../events.ts'
 import { busy, failureKind, leftAlone, toGatewayError } from '../failure.ts'
@@ -43,8 +48,8 @@ export type UpstreamContext = AttemptContext & {
 }
 
 /**
- * `queued` → `sending` → (`retrying` → `queued` → `sending`)* → `answering` → `done`. `sending`: an attempt is in flight, and has brought
- * no head that was accepted. `retrying`: waits without a slot. `answering`: the head has been accepted, and no retry follows.
+ * `queued` → `sending` → (`retrying` → `queued` → `sending`)* → `responding` → `done`. `sending`: an attempt is in flight, and has brought
+ * no head that was accepted. `retrying`: waits without a slot. `responding`: the head has been accepted, and no retry follows.
  */
 type State = 'queued' | 'sending' | 'retrying' | 'answering' | 'done'
 
@@ -69,7 +74,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   /** The accepted head, until it is given to the caller. */
   #head: ResponseHead | undefined
   /** Content that arrived before the head was given to the caller. */
-  #held: Buffer[] | undefined = []
+  #buffered: Buffer[] | undefined = []
   #content: ResponseContent | undefined
   #hasContent = true
   #isWhole = false
@@ -88,12 +93,12 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#startedMs = context.clock.monotonic()
     const { totalMs } = context.options.timeouts
     this.#total = new TotalTimeout(totalMs, this.#startedMs, () => this.#expire())
-    const { method, effect, target, host, fields, content, clientAddress = '', line = '' } = request
+    const { method, effect, target, host, headers, content, clientAddress = '', line = '' } = request
     this.#isRepeatable = isRepeatable(method, effect)
     this.#dispatched = {
       path: target,
       method,
-      headers: withHost(fields, host ?? context.options.hostField) as string[],
+      headers: withHost(headers, host ?? context.options.hostHeader) as string[],
       body: content ?? null,
       upgrade: request.upgrade === undefined ? null : 'websocket',
     }
@@ -116,9 +121,9 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#enqueue()
   }
 
-  /** Called every `lookEveryMs`. */
+  /** Called every `pollIntervalMs`. */
   boundTotal(nowMs: number): void {
-    if (this.#state !== 'answering' && this.#attempt?.isUploading !== true) this.#total.look(nowMs)
+    if (this.#state !== 'answering' && this.#attempt?.isUploading !== true) this.#total.poll(nowMs)
   }
 
   abort(reason: Error): void {
@@ -188,8 +193,8 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     choice.target.pool.dispatch(this.#dispatched, this.#attempt)
   }
 
-  interim(status: number, fields: FieldLines): void {
-    this.#request.interim?.({ status, fields: endToEndFields(fields) })
+  interim(status: number, headers: HeaderLines): void {
+    this.#request.interim?.({ status, headers: endToEndHeaders(headers) })
   }
 
   contentSent(): void {
@@ -198,25 +203,25 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#total.restart(this.#context.clock.monotonic())
   }
 
-  head(status: number, fields: FieldLines): void {
+  head(status: number, headers: HeaderLines): void {
     const attempt = this.#attempt
     if (attempt === undefined) return
-    if (this.#failsAsInvalid(status, fields)) return
+    if (this.#failsAsInvalid(status, headers)) return
     // The upstream is not at fault if it gives up a request that the client does not complete.
-    const isFailure = isGatewayStatus(status) && !attempt.isHeldUpByClient
+    const isFailure = isGatewayStatus(status) && !attempt.isBlockedByClient
     attempt.judge(status, isFailure)
-    if (isFailure && this.#retriesInsteadOf(attempt, fields)) return
+    if (isFailure && this.#retriesInsteadOf(attempt, headers)) return
     this.#settleBreaker(isFailure ? 'failed' : 'answered')
     this.#state = 'answering'
     this.#total.stop()
     this.#hasContent = !hasNoContent(this.#request.method, status)
-    this.#head = responseHead(status, fields)
+    this.#head = responseHead(status, headers)
     // One read of the socket often contains head and content; all its events come before this microtask.
-    queueMicrotask(() => this.#answer())
+    queueMicrotask(() => this.#response())
   }
 
-  #failsAsInvalid(status: number, fields: FieldLines): boolean {
-    const invalid = invalidResponse(this.#request.fields, status, fields)
+  #failsAsInvalid(status: number, headers: HeaderLines): boolean {
+    const invalid = invalidResponse(this.#request.headers, status, headers)
     if (invalid === undefined) return false
     const error = new GatewayError('upstream_broken', { detail: `It sent ${invalid}.` })
     // The connection cannot be trusted with another response.
@@ -225,8 +230,8 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     return true
   }
 
-  upgraded(status: number, fields: FieldLines, connection: Duplex): void {
-    if (this.#failsAsInvalid(status, fields)) {
+  upgraded(status: number, headers: HeaderLines, connection: Duplex): void {
+    if (this.#failsAsInvalid(status, headers)) {
       connection.destroy()
       return
     }
@@ -236,17 +241,17 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     // An open WebSocket takes no slot: it may last for days.
     this.#finish('answered')
     this.#request.upgrade?.(connection)
-    this.#resolve({ status, fields: endToEndFields(fields), content: undefined })
+    this.#resolve({ status, headers: endToEndHeaders(headers), content: undefined })
   }
 
-  #answer(): void {
+  #response(): void {
     const head = this.#head
-    const held = this.#held
-    if (head === undefined || held === undefined) return
-    this.#held = undefined
+    const buffered = this.#buffered
+    if (head === undefined || buffered === undefined) return
+    this.#buffered = undefined
     this.#recordTime()
-    const { status, fields, hints } = head
-    const response = { status, fields, hints, content: this.#contentOf(held) }
+    const { status, headers, hints } = head
+    const response = { status, headers, hints, content: this.#contentOf(buffered) }
     this.#resolve(this.#everSent ? { ...response, isRepeated: true } : response)
     this.#attempt?.awaitContent()
   }
@@ -256,19 +261,19 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     if (record !== undefined) record.upstreamMs += this.#context.clock.monotonic() - this.#startedMs
   }
 
-  #contentOf(held: Buffer[]): Buffer | Readable | undefined {
+  #contentOf(buffered: Buffer[]): Buffer | Readable | undefined {
     if (!this.#hasContent) return undefined
-    if (this.#isWhole) return held.length === 1 ? held[0] : Buffer.concat(held)
+    if (this.#isWhole) return buffered.length === 1 ? buffered[0] : Buffer.concat(buffered)
     const content = new ResponseContent(this)
     this.#content = content
     let takesMore = true
-    for (const chunk of held) takesMore = content.push(chunk)
+    for (const chunk of buffered) takesMore = content.push(chunk)
     if (!takesMore) this.#attempt?.pause()
     return content
   }
 
   data(chunk: Buffer): void {
-    if (this.#held !== undefined) this.#held.push(chunk)
+    if (this.#buffered !== undefined) this.#buffered.push(chunk)
     else if (this.#content?.push(chunk) === false) this.#attempt?.pause()
   }
 
@@ -291,7 +296,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     }
     const named = attemptError(this.#request.content, error)
     // An upstream may give up a request that its client does not complete.
-    const kind = attempt.isHeldUpByClient ? 'aborted' : failureKind(named, attempt.sent)
+    const kind = attempt.isBlockedByClient ? 'aborted' : failureKind(named, attempt.sent)
     if (kind === 'aborted' || this.#state === 'answering') {
       this.#fail(named, kind)
       return
@@ -303,8 +308,8 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   }
 
   /** A response like 503 may be followed by a retry; its content is not read, and its connection is closed. */
-  #retriesInsteadOf(attempt: Attempt, fields: FieldLines): boolean {
-    const waitMs = retryAfterMs(fields, this.#context.clock.now())
+  #retriesInsteadOf(attempt: Attempt, headers: HeaderLines): boolean {
+    const waitMs = retryAfterMs(headers, this.#context.clock.now())
     const decision = this.#decideRetry(attempt, { kind: 'status', retryAfterMs: waitMs })
     if (decision.kind === 'give-up') return false
     attempt.stop(new GatewayError('upstream_broken', { detail: 'response discarded for a retry' }), () => {})

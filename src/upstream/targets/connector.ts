@@ -148,7 +148,7 @@ export const createConnector = (
   const { connectMs } = options.timeouts
   return (target, callback) => {
     let deadline: Deadline | undefined
-    // undici would take the name from the Host field, which may be another one: '' makes it the target's.
+    // undici would take the name from the Host header, which may be another one: '' makes it the target's.
     const socket = connect({ ...target, servername: tls.serverName }, (...result) => {
       deadline?.stop()
       callback(...result)

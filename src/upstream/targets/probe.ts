@@ -12,8 +12,8 @@ type CheckEnd = { readonly result: CheckResult; readonly cause: string }
 
 const passed: CheckEnd = { result: 'good', cause: '' }
 
-/** More of an answer is not read. */
-const mostBytes = 64 * 1024
+/** More of a response is not read. */
+const maxBytes = 64 * 1024
 
 const joined = (basePath: string, path: string): string =>
   `${basePath.replace(/\/$/, '')}/${path.replace(/^\//, '')}`
@@ -36,7 +36,7 @@ const statusOf = (
         },
         onData: (chunk) => {
           bytes += chunk.length
-          if (bytes > mostBytes) resolve(status)
+          if (bytes > maxBytes) resolve(status)
           return true
         },
         onComplete: () => resolve(status),
@@ -46,10 +46,10 @@ const statusOf = (
   })
 
 /** One GET. Redirects are responses like others. Throws without a complete response. */
-const ask = async (pool: Pool, { basePath, hostField, health }: UpstreamOptions): Promise<CheckEnd> => {
+const ask = async (pool: Pool, { basePath, hostHeader, health }: UpstreamOptions): Promise<CheckEnd> => {
   const statusCode = await statusOf(pool, {
     path: joined(basePath, health.path),
-    headers: ['user-agent', 'trellis', ...(hostField === '' ? [] : ['host', hostField])],
+    headers: ['user-agent', 'trellis', ...(hostHeader === '' ? [] : ['host', hostHeader])],
   })
   if (health.expect.some(([first, last]) => first <= statusCode && statusCode <= last)) return passed
   const expected = health.expect

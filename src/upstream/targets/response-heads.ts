@@ -2,9 +2,9 @@ import type { Socket } from 'node:net'
 import { maxInterimResponses } from '../messages.ts'
 
 /** Of an interim response. Each of them copies what came before. */
-const mostPieces = 1_000
+const maxPieces = 1_000
 /** Of a beginning of a line that is held back because its colon may follow. */
-const mostNameBytes = 1_024
+const maxNameBytes = 1_024
 
 const endOfHead = '\r\n\r\n'
 const protocol = 'HTTP/1.'
@@ -29,9 +29,9 @@ const isRightHead = (octets: Buffer): boolean => {
 
 const interimStart = /^HTTP\/1\.\d 1(?!01)\d\d/
 const spacedColon = /^([!#$%&'*+.^_`|~\dA-Za-z-]+)[\t ]+:/
-const connectionField = /^(?:connection|keep-alive)[\t ]*:/i
+const connectionHeader = /^(?:connection|keep-alive)[\t ]*:/i
 
-/** RFC 9112 §5.1: a proxy removes white space between the name of a response field and its colon. */
+/** RFC 9112 §5.1: a proxy removes white space between the name of a response header and its colon. */
 const withoutSpaces = (line: string): string => line.replace(spacedColon, '$1:')
 
 /**
@@ -41,11 +41,11 @@ const withoutSpaces = (line: string): string => line.replace(spacedColon, '$1:')
 const readableInterim = (head: string): string => {
   if (head.startsWith('100', statusAt)) return ''
   const [start = '', ...lines] = head.split('\r\n')
-  const readableLines = lines.map(withoutSpaces).filter((line) => !connectionField.test(line))
+  const readableLines = lines.map(withoutSpaces).filter((line) => !connectionHeader.test(line))
   return [`HTTP/1.1${start.slice(8)}`, ...readableLines].join('\r\n')
 }
 
-/** `start`: of a response; `fields`: of its final head; `content`: nothing is changed until the next response. */
+/** `start`: of a response; `headers`: of its final head; `content`: nothing is changed until the next response. */
 type Part = 'start' | 'fields' | 'content'
 
 /**
@@ -54,22 +54,22 @@ type Part = 'start' | 'fields' | 'content'
  */
 export class ResponseHeads {
   /** Of one interim response. */
-  readonly #mostBytes: number
+  readonly #maxBytes: number
   #part: Part = 'start'
-  #held: Buffer | undefined
+  #buffered: Buffer | undefined
   /** What was passed on last ends within a line. */
   #withinLine = false
   #pieces = 0
   #interim = 0
 
-  constructor(mostBytes: number) {
-    this.#mostBytes = mostBytes
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
   }
 
   /** The next octets begin a response. */
   expect(): void {
     this.#part = 'start'
-    this.#held = undefined
+    this.#buffered = undefined
     this.#withinLine = false
     this.#pieces = 0
     this.#interim = 0
@@ -78,12 +78,12 @@ export class ResponseHeads {
   /** The octets for the client; undefined when it has to wait. */
   take(chunk: Buffer): Buffer | undefined {
     if (this.#part === 'content') return chunk
-    if (this.#part === 'start' && this.#held === undefined && isRightHead(chunk)) {
+    if (this.#part === 'start' && this.#buffered === undefined && isRightHead(chunk)) {
       this.#part = 'content'
       return chunk
     }
-    let rest = this.#held === undefined ? chunk : Buffer.concat([this.#held, chunk])
-    this.#held = undefined
+    let rest = this.#buffered === undefined ? chunk : Buffer.concat([this.#buffered, chunk])
+    this.#buffered = undefined
     const ready: Buffer[] = []
     while (this.#part === 'start') {
       const end = this.#endOfInterim(rest)
@@ -91,17 +91,17 @@ export class ResponseHeads {
       ready.push(Buffer.from(readableInterim(rest.toString('latin1', 0, end)), 'latin1'))
       rest = rest.subarray(end)
     }
-    if (this.#part === 'start') this.#held = rest
-    else ready.push(this.#part === 'fields' ? this.#fields(rest) : rest)
+    if (this.#part === 'start') this.#buffered = rest
+    else ready.push(this.#part === 'fields' ? this.#headers(rest) : rest)
     const octets = ready.length === 1 ? ready[0] : Buffer.concat(ready)
     return octets === undefined || octets.length === 0 ? undefined : octets
   }
 
   /** What was held back: the connection ends within a head. */
   rest(): Buffer | undefined {
-    const held = this.#held
-    this.#held = undefined
-    return held
+    const buffered = this.#buffered
+    this.#buffered = undefined
+    return buffered
   }
 
   /** The end of the interim response that `octets` begin with; undefined if it is not there, or if they begin with another part. */
@@ -113,7 +113,7 @@ export class ResponseHeads {
     const end = octets.indexOf(endOfHead)
     this.#pieces += 1
     const isTooMuch =
-      octets.length > this.#mostBytes || this.#pieces > mostPieces || this.#interim >= maxInterimResponses
+      octets.length > this.#maxBytes || this.#pieces > maxPieces || this.#interim >= maxInterimResponses
     // The client refuses it.
     if (isTooMuch) this.#part = 'content'
     if (isTooMuch || end === -1) return undefined
@@ -122,7 +122,7 @@ export class ResponseHeads {
     return end + endOfHead.length
   }
 
-  #fields(octets: Buffer): Buffer {
+  #headers(octets: Buffer): Buffer {
     const end = this.#withinLine ? -1 : octets.indexOf(endOfHead)
     const head = end === -1 ? octets : octets.subarray(0, end + endOfHead.length)
     if (end !== -1 && !head.includes(' :') && !head.includes('\t:')) {
@@ -143,8 +143,8 @@ export class ResponseHeads {
   /** A line, or the part of it that has come. */
   #line(line: string): string {
     const isWhole = line.endsWith('\n')
-    if (!this.#withinLine && !isWhole && !line.includes(':') && line.length <= mostNameBytes) {
-      this.#held = Buffer.from(line, 'latin1')
+    if (!this.#withinLine && !isWhole && !line.includes(':') && line.length <= maxNameBytes) {
+      this.#buffered = Buffer.from(line, 'latin1')
       return ''
     }
     if (!this.#withinLine && (line === '\r\n' || line === '\n')) this.#part = 'content'

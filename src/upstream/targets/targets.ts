@@ -12,14 +12,14 @@ export type TargetHealth =
   | { readonly state: 'trial' }
 
 /** The requests that a target may get now. */
-export type Standing = 'usable' | 'trial-due' | 'out'
+export type TargetStatus = 'usable' | 'trial-due' | 'out'
 
 export type EjectOptions = { readonly after: number; readonly forMs: number; readonly maxShare: number }
 
 /** The state of a target about which nothing is known yet. */
 export const untriedHealth: TargetHealth = { state: 'healthy', failures: 0 }
 
-export const standingOf = (health: TargetHealth, nowMs: number): Standing => {
+export const statusOf = (health: TargetHealth, nowMs: number): TargetStatus => {
   switch (health.state) {
     case 'healthy':
       return 'usable'
@@ -53,12 +53,12 @@ export const afterCheck = (
  * the first failure counts.
  */
 export const stateOf = (
-  { health, checks, leftOut, hasAnswered }: Pick<Target, 'health' | 'checks' | 'leftOut' | 'hasAnswered'>,
+  { health, checks, leftOut, hasResponded }: Pick<Target, 'health' | 'checks' | 'leftOut' | 'hasResponded'>,
   after: number,
 ): TargetState => {
   if (leftOut || health.state !== 'healthy') return 'left-out'
   if (checks.failing || health.failures >= after) return 'failing'
-  if (hasAnswered) return 'healthy'
+  if (hasResponded) return 'healthy'
   return health.failures > 0 || checks.against > 0 ? 'failing' : 'unknown'
 }
 
@@ -93,7 +93,7 @@ export const afterFailure = (
   }
 }
 
-/** After an answer. Only a trial ends an ejection: a late answer to a request sent before it proves nothing. */
+/** After a response. Only a trial ends an ejection: a late response to a request sent before it proves nothing. */
 export const afterSuccess = (health: TargetHealth, wasTrial: boolean): TargetHealth => {
   if (health.state === 'healthy') return health.failures === 0 ? health : untriedHealth
   return wasTrial ? untriedHealth : health
@@ -114,7 +114,7 @@ export type Target = {
   /** Gets no requests because its checks fail. Fewer are left out than fail: see `eject.maxShare`. */
   leftOut: boolean
   /** A request or a check has succeeded at some time. */
-  hasAnswered: boolean
+  hasResponded: boolean
   /** What all of these amount to, as it was reported last. */
   state: TargetState
 }
@@ -160,7 +160,7 @@ export const poolOf = (
 }
 
 /** Of those that will do; the search begins elsewhere each time, so that equals take turns. */
-const leastOutstanding = (
+const fewestOutstanding = (
   targets: readonly Target[],
   cursor: number,
   willDo: (target: Target) => boolean,
@@ -189,7 +189,7 @@ export const createTargets = (
     health: untriedHealth,
     checks: uncheckedState,
     leftOut: false,
-    hasAnswered: false,
+    hasResponded: false,
     state: 'unknown',
   }))
   let cursor = 0
@@ -199,9 +199,9 @@ export const createTargets = (
     all.filter((target) => target !== except && isOut(target)).length
   const mayLeave = (target: Target): boolean => mayEject(outCount(target), all.length, options.eject.maxShare)
   const isUsable = (target: Target, nowMs: number): boolean =>
-    !target.leftOut && standingOf(target.health, nowMs) === 'usable'
+    !target.leftOut && statusOf(target.health, nowMs) === 'usable'
   const isTrialDue = (target: Target, nowMs: number): boolean =>
-    !target.leftOut && standingOf(target.health, nowMs) === 'trial-due'
+    !target.leftOut && statusOf(target.health, nowMs) === 'trial-due'
 
   /** Reports the state of a target when it is another one than before. */
   const settle = (target: Target, cause: string): void => {
@@ -230,7 +230,7 @@ export const createTargets = (
     choose(nowMs: number, tried: readonly Target[], mayTry: boolean): Choice {
       cursor = (cursor + 1) % all.length
       const isFresh = (target: Target): boolean => !tried.includes(target)
-      const usable = leastOutstanding(all, cursor, (target) => isFresh(target) && isUsable(target, nowMs))
+      const usable = fewestOutstanding(all, cursor, (target) => isFresh(target) && isUsable(target, nowMs))
       const due = all.find((target) => isTrialDue(target, nowMs) && !tried.includes(target))
       if (due !== undefined && (mayTry || usable === undefined)) {
         due.health = { state: 'trial' }
@@ -239,9 +239,9 @@ export const createTargets = (
       // When nothing else is left an ejected target is better than none: the ejection may be what is wrong.
       const target =
         usable ??
-        leastOutstanding(all, cursor, (candidate) => isUsable(candidate, nowMs)) ??
-        leastOutstanding(all, cursor, isFresh) ??
-        leastOutstanding(all, cursor, () => true)
+        fewestOutstanding(all, cursor, (candidate) => isUsable(candidate, nowMs)) ??
+        fewestOutstanding(all, cursor, isFresh) ??
+        fewestOutstanding(all, cursor, () => true)
       if (target === undefined) throw new RangeError(`service ${options.service} has no upstream target`)
       return { target, trial: false }
     },
@@ -250,9 +250,9 @@ export const createTargets = (
       all.some((target) => !tried.includes(target) && isUsable(target, nowMs)),
     succeeded({ target, trial }: Choice): void {
       const health = afterSuccess(target.health, trial)
-      if (health === target.health && target.hasAnswered) return
+      if (health === target.health && target.hasResponded) return
       target.health = health
-      target.hasAnswered = true
+      target.hasResponded = true
       settle(target, trial ? 'a trial request succeeded' : 'a request succeeded')
     },
     /** `what`: how the attempt failed, in words. */
@@ -274,7 +274,7 @@ export const createTargets = (
       const passed = result === 'good'
       const wasFailing = target.checks.failing
       target.checks = afterCheck(target.checks, passed, health)
-      target.hasAnswered ||= passed
+      target.hasResponded ||= passed
       const { failing } = target.checks
       if (failing !== wasFailing) target.leftOut = failing && mayLeave(target)
       settle(

@@ -1,5 +1,5 @@
 import { ownMember } from '../../http/json-text.ts'
-import { rememberedFor } from '../../http/memo.ts'
+import { memoizeByObject } from '../../http/memo.ts'
 import type { ArgumentSchema, JsonTypeName } from '../../service/row.ts'
 import { matchAnyOf, matchOneOf, type SchemaMatch } from './combining.ts'
 import { asList, entriesOf, hasMember, isContainer, memberOf, namesOf, PhpArray } from './php-query.ts'
@@ -45,7 +45,7 @@ const checkNumber = (
   return type === 'integer' && !isIntegral(value) ? wrongType(path, 'integer') : undefined
 }
 
-const patternCheck = rememberedFor((schema: ArgumentSchema) => compilePattern(schema.pattern ?? ''))
+const patternCheck = memoizeByObject((schema: ArgumentSchema) => compilePattern(schema.pattern ?? ''))
 
 const surrogates = /[\ud800-\udbff]/
 
@@ -121,8 +121,8 @@ const checkItems = (list: readonly unknown[], items: ArgumentSchema, path: strin
 }
 
 /** WordPress checks all elements before it counts them. Far too many are refused in any case, perhaps for another reason. */
-const bounded = <One>(items: readonly One[], most: number | undefined): readonly One[] =>
-  most === undefined || items.length <= most * 4 ? items : items.slice(0, most * 4)
+const bounded = <One>(items: readonly One[], max: number | undefined): readonly One[] =>
+  max === undefined || items.length <= max * 4 ? items : items.slice(0, max * 4)
 
 /** Checks a list: its elements, then their number, then whether they are unique. */
 const checkArray = (value: unknown, schema: ArgumentSchema, path: string): Issue | undefined => {
@@ -144,7 +144,7 @@ const checkArray = (value: unknown, schema: ArgumentSchema, path: string): Issue
 }
 
 /** Draft 4 lists required names on the object, draft 3 marks each property; WordPress reads both, the list first. */
-const requiredNames = rememberedFor((schema: ArgumentSchema): readonly string[] => {
+const requiredNames = memoizeByObject((schema: ArgumentSchema): readonly string[] => {
   const required: unknown = schema.required
   if (Array.isArray(required)) return required.map(String)
   return Object.entries(schema.properties ?? {}).flatMap(([name, property]) =>

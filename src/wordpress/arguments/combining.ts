@@ -1,4 +1,4 @@
-import { rememberedFor } from '../../http/memo.ts'
+import { memoizeByObject } from '../../http/memo.ts'
 import type { ArgumentSchema } from '../../service/row.ts'
 import { hasMember, isContainer, memberOf } from './php-query.ts'
 import { type Issue, listInWords } from './site-errors.ts'
@@ -14,8 +14,8 @@ export type SchemaMatch =
 type SchemaFailure = { readonly index: number; readonly schema: ArgumentSchema; readonly issue: Issue }
 
 /** With the type of its parent where it has none; created once for each pair: a list can hold thousands of values. */
-const inheritedFrom = rememberedFor(({ type }: ArgumentSchema) =>
-  rememberedFor(
+const inheritedFrom = memoizeByObject(({ type }: ArgumentSchema) =>
+  memoizeByObject(
     (schema: ArgumentSchema): ArgumentSchema =>
       schema.type !== undefined || type === undefined ? schema : { ...schema, type },
   ),
@@ -45,14 +45,14 @@ const isInformative = (path: string, { issue }: SchemaFailure): boolean => {
 const closestMatch = (value: unknown, failures: readonly SchemaFailure[]): SchemaFailure | undefined => {
   if (!isContainer(value)) return undefined
   let best: SchemaFailure | undefined
-  let most = 0
+  let max = 0
   for (const failure of failures) {
     const shared = Object.keys(failure.schema.properties ?? {}).filter((name) =>
       hasMember(value, name),
     ).length
-    if (shared > most) {
+    if (shared > max) {
       best = failure
-      most = shared
+      max = shared
     }
   }
   return best

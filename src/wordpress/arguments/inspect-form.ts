@@ -1,4 +1,4 @@
-import { type RequestFields, requestField } from '../../http/message.ts'
+import { type RequestHeaders, requestHeader } from '../../http/message.ts'
 import { isPost } from '../../http/methods.ts'
 import { type ContentInspector, readUncoded } from '../../service/contract.ts'
 import { boundaryOf, MultipartInspector } from './inspect-multipart.ts'
@@ -12,7 +12,7 @@ const ampersand = 0x26
 const equals = 0x3d
 
 /** Decides about any name: ten characters with an escape each, and one behind them. */
-const mostNameOctets = 64
+const maxNameOctets = 64
 
 const leadingSpaces = /^(?:[+ ]|%20)+/
 
@@ -58,8 +58,8 @@ class UrlencodedInspector implements ContentInspector {
   /** `end`: the octet behind it, where the piece has that. Gives the name if it is refused. */
   #readName(text: string, end: number | undefined): string | undefined {
     const name = `${this.#name}${text}`.replace(leadingSpaces, '')
-    const isLong = name.length > mostNameOctets
-    this.#name = name.slice(0, mostNameOctets)
+    const isLong = name.length > maxNameOctets
+    this.#name = name.slice(0, maxNameOctets)
     const refused = isLong || end !== undefined ? this.#refusedName(!isLong) : undefined
     if (end === ampersand) this.#name = ''
     else if (end === equals || isLong) this.#name = undefined
@@ -80,10 +80,10 @@ class UrlencodedInspector implements ContentInspector {
  */
 export const inspectForm = (
   method: string,
-  fields: RequestFields,
+  fields: RequestHeaders,
   names: readonly string[],
 ): ContentInspector | undefined => {
-  const type = requestField(fields, 'content-type') ?? ''
+  const type = requestHeader(fields, 'content-type') ?? ''
   const [, form = ''] = formType.exec(type) ?? []
   if (!isPost(method) || form === '') return undefined
   readUncoded(fields)

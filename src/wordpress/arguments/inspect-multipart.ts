@@ -6,10 +6,10 @@ import { misplacedParameter } from './site-errors.ts'
 // that end with LF alone, with names in single quotes. What is found here is all that it finds, and more only at octets that no client sends.
 
 /** PHP splits longer lines where its buffer ends, in the middle of anything. */
-const mostLineOctets = 4096
-const mostHeaderLines = 16
+const maxLineOctets = 4096
+const maxHeaderLines = 16
 /** RFC 2046 §5.1.1 allows 70. */
-const mostBoundaryOctets = 256
+const maxBoundaryOctets = 256
 
 const tooLong = 'The header of a part of the form is too long.'
 const badBoundary = 'The boundary of the form cannot be read.'
@@ -83,7 +83,7 @@ class PartHeader {
   /** The names that the part has so far; undefined: the header is too long. */
   add(line: string): readonly string[] | undefined {
     this.#lines += 1
-    if (this.#lines > mostHeaderLines) return undefined
+    if (this.#lines > maxHeaderLines) return undefined
     const colon = isSpace(line[0]) ? -1 : line.indexOf(':')
     // A line without a colon goes on with the line before, whatever it begins with.
     if (colon < 0) this.#disposition &&= this.#disposition + line
@@ -108,7 +108,7 @@ export class MultipartInspector implements ContentInspector {
   constructor(boundary: string, refused: ReadonlySet<string>) {
     this.#delimiter = Buffer.from(`--${boundary}`, 'latin1')
     this.#refused = refused
-    this.#refusal = boundary.length > mostBoundaryOctets ? badBoundary : undefined
+    this.#refusal = boundary.length > maxBoundaryOctets ? badBoundary : undefined
   }
 
   read(piece: Buffer): string | undefined {
@@ -148,7 +148,7 @@ export class MultipartInspector implements ContentInspector {
 
   #readLine(octets: Buffer, from: number): Step {
     const end = octets.indexOf(0x0a, from)
-    if ((end < 0 ? octets.length : end) - from > mostLineOctets) return tooLong
+    if ((end < 0 ? octets.length : end) - from > maxLineOctets) return tooLong
     if (end < 0) return { keepFrom: from }
     const line = octets.toString('latin1', from, end).replace(/\r$/, '')
     const text = line.split('\0', 1)[0] ?? ''

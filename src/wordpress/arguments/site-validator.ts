@@ -1,6 +1,6 @@
 import type { Pieces } from '../../http/bodies/turns.ts'
 import { encodeQueryText, isUnreadable, trackingMatcher } from '../../http/form-text.ts'
-import { rememberedFor } from '../../http/memo.ts'
+import { memoizeByObject } from '../../http/memo.ts'
 import { isGetOrHead } from '../../http/methods.ts'
 import { type Invalid, type Validation, type ValidationInput, validatorOf } from '../../service/contract.ts'
 import type { Endpoint, Row } from '../../service/row.ts'
@@ -260,8 +260,8 @@ export type SiteValidatorOptions = {
   readonly trackingParameters: readonly string[]
 }
 
-const compiledEndpoint = rememberedFor((row: Row) =>
-  rememberedFor((endpoint: Endpoint) => compileEndpoint(row, endpoint)),
+const compiledEndpoint = memoizeByObject((row: Row) =>
+  memoizeByObject((endpoint: Endpoint) => compileEndpoint(row, endpoint)),
 )
 
 const refuse = (endpoint: CompiledEndpoint, sources: Sources, isUnread: boolean): Invalid | undefined => {

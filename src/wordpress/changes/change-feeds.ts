@@ -1,8 +1,8 @@
 import type { FeedLease } from '../../cache/decide-caching.ts'
 import { type Clock, readClock } from '../../clock.ts'
 import { addCount } from '../../http/bounds.ts'
-import { ownJsonFields } from '../../http/message.ts'
-import type { BehindCause, ChangeEvent, ChangeRefusal } from './feed-state.ts'
+import { ownJsonHeaders } from '../../http/message.ts'
+import type { ChangeEvent, ChangeRefusal, LagCause } from './feed-state.ts'
 import {
   everything,
   isWithoutRow,
@@ -43,7 +43,7 @@ export type ChangesRequest = ChangesCredential & {
   readonly body: Buffer
 }
 
-type RefusedChanges = Extract<ChangesAnswer, { readonly kind: 'refused' }>
+type RefusedChanges = Extract<ChangesResponse, { readonly kind: 'refused' }>
 
 /** A request whose body may be held. */
 type ChangesSender = {
@@ -58,15 +58,15 @@ type ChangesSender = {
 export type ChangesAdmission = { readonly kind: 'admitted'; release(): void } | RefusedChanges
 
 /** Its result, once the entries are dropped in every process. */
-export type ChangesAnswer =
+export type ChangesResponse =
   | { readonly kind: 'dropped'; readonly sequence: number | undefined; readonly entries: number }
   | { readonly kind: 'refused'; readonly reason: ChangeRefusal; readonly detail: string }
 
 /** State of one feed, for metrics, readiness and explanations. */
-export type FeedStanding = ReturnType<ServiceFeed['reading']> & { readonly service: string }
+export type FeedStatus = ReturnType<ServiceFeed['reading']> & { readonly service: string }
 
 /** What a person can do about a feed that stays behind, where that is more than to wait. */
-export const feedAdvice: Readonly<Record<BehindCause, string | undefined>> = {
+export const feedAdvice: Readonly<Record<LagCause, string | undefined>> = {
   'request-still-writes':
     'A PHP request of WordPress has been writing for over two polls: until it ends nothing is stored, and stored responses are used for their ttl only. Look for a process that hangs (the slow log of PHP-FPM, wp trellis status), and limit it with request_terminate_timeout.',
   'rows-missing':
@@ -84,10 +84,10 @@ export type ChangeFeeds = {
   lease(service: string): ReportedLease
   /** Decides by its fields whether the body of a request is read. */
   admit(credential: ChangesCredential, sender: ChangesSender): ChangesAdmission
-  receive(request: ChangesRequest): Promise<ChangesAnswer>
+  receive(request: ChangesRequest): Promise<ChangesResponse>
   receiveMessage(message: FeedMessage): void
   /** Of the services whose log is read. */
-  standings(): readonly FeedStanding[]
+  statuses(): readonly FeedStatus[]
   close(): void
 }
 
@@ -104,7 +104,7 @@ const perSecond = 100
 const atOnce = 300
 
 /** Requests of a token whose bodies are held at one time. */
-const mostHeld = 64
+const maxBuffered = 64
 
 /**
  * The oldest request of the address with most of those whose body is still arriving: a signature can be checked only with the
@@ -114,8 +114,8 @@ const replaceable = (senders: readonly ChangesSender[]): ChangesSender | undefin
   const arriving = senders.filter((sender) => !sender.hasArrived())
   const counts = new Map<string, number>()
   for (const { address } of arriving) addCount(counts, address, 1)
-  const most = Math.max(...counts.values())
-  return arriving.find(({ address }) => counts.get(address) === most)
+  const max = Math.max(...counts.values())
+  return arriving.find(({ address }) => counts.get(address) === max)
 }
 
 const createBuckets = (clock: Clock) => {
@@ -221,7 +221,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     signature: string,
     body: Buffer,
     push: Push | UnreadableChange,
-  ): Promise<ChangesAnswer> => {
+  ): Promise<ChangesResponse> => {
     const counts = services.map((target) => {
       if (target.feed.wasApplied(signature)) return 0
       return push instanceof UnreadableChange
@@ -235,7 +235,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
       : { kind: 'dropped', sequence: push.sequence, entries }
   }
 
-  const receivePush = async (signature: string, request: ChangesRequest): Promise<ChangesAnswer> => {
+  const receivePush = async (signature: string, request: ChangesRequest): Promise<ChangesResponse> => {
     const { target, body } = request
     const verdict = verifiedToken(signature, { method: 'POST', target, body }, tokens(), clock.now())
     if (verdict.kind === 'refused') return refuse([], verdict.reason)
@@ -247,7 +247,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     return applyPush(services, signature, body, push)
   }
 
-  const applyPlain = async (services: readonly Running[], body: Buffer): Promise<ChangesAnswer> => {
+  const applyPlain = async (services: readonly Running[], body: Buffer): Promise<ChangesResponse> => {
     const change = readPlainChange(body)
     const [target, ...otherTargets] =
       change.service === undefined
@@ -265,7 +265,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     return { kind: 'dropped', sequence: change.sequence, entries }
   }
 
-  const receivePlain = async (authorization: string, { body }: ChangesRequest): Promise<ChangesAnswer> => {
+  const receivePlain = async (authorization: string, { body }: ChangesRequest): Promise<ChangesResponse> => {
     const token = tokenOfBearer(authorization, tokens())
     if (token === undefined) return refuse([], 'unknown-key')
     const services = withToken(token)
@@ -298,7 +298,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
       const token = tokenNamed(credential)
       if (typeof token !== 'string') return token
       const holding = sendersByToken.get(token) ?? []
-      if (holding.length >= mostHeld) {
+      if (holding.length >= maxBuffered) {
         const refusal = refuse(withToken(token), 'too-many')
         const replaced = replaceable(holding)
         if (replaced === undefined) return refusal
@@ -334,7 +334,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
       return authorization === undefined ? refuse([], 'no-credential') : receivePlain(authorization, request)
     },
     receiveMessage: (message) => running.get(message.service)?.feed.receiveMessage(message),
-    standings: () =>
+    statuses: () =>
       [...running.values()]
         .filter(({ service }) => service.pollMs > 0)
         .map(({ service, feed }) => ({ service: service.name, ...feed.reading() })),
@@ -346,8 +346,8 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
 }
 
 /** The fields of a poll, signed with the token. */
-export const pollFields = (token: string, target: string, clock: Clock): readonly string[] => [
-  ...ownJsonFields,
+export const pollHeaders = (token: string, target: string, clock: Clock): readonly string[] => [
+  ...ownJsonHeaders,
   'trellis-signature',
   signatureOf(token, { method: 'GET', target, body: '' }, readClock(clock).now),
 ]

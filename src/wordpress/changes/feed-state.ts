@@ -1,9 +1,9 @@
 import type { Change } from '../../service/contract.ts'
-import type { LogAnswer, LogRow, RowName, SignatureRefusal } from './read-changes.ts'
+import type { ChangeLog, LogRow, RowName, SignatureRefusal } from './read-changes.ts'
 
 /**
- * Which changes of the service the gateway has applied. `cold`: nothing yet. `heard`: every change up to the last poll has been applied.
- * `behind`: some are known to be missing. `silent`: no poll has succeeded for too long. Only in `heard` stored responses are used for
+ * Which changes of the service the gateway has applied. `cold`: nothing yet. `contacted`: every change up to the last poll has been applied.
+ * `behind`: some are known to be missing. `silent`: no poll has succeeded for too long. Only in `contacted` stored responses are used for
  * longer than the ordinary lifetime.
  */
 export type FeedState = 'cold' | 'heard' | 'behind' | 'silent'
@@ -63,20 +63,20 @@ export const coldFeed: Feed = {
 }
 
 /** Polls after which a missing row is given up, and everything is dropped. */
-const mostPolls = 3
+const maxPolls = 3
 /** Polls after which the changes of a PHP request that still writes count as missing. */
-const mostOpenPolls = 2
+const maxOpenPolls = 2
 /** More missing rows than this are given up at once. */
-const mostMissing = 100
+const maxMissing = 100
 /** Rows before the last one that are read after a restart: one of them may not have been committed. */
 const readBack = 64
 
 /** Why a feed is `behind`: a PHP request still writes, rows are missing, or there is more to read. */
-export type BehindCause = 'request-still-writes' | 'rows-missing' | 'more-to-read'
+export type LagCause = 'request-still-writes' | 'rows-missing' | 'more-to-read'
 
-const isLongOpen = ({ state, polls }: Unfinished): boolean => state === 'open' && polls >= mostOpenPolls
+const isLongOpen = ({ state, polls }: Unfinished): boolean => state === 'open' && polls >= maxOpenPolls
 
-export const behindCause = ({ state, unfinished }: Feed): BehindCause | undefined => {
+export const lagCause = ({ state, unfinished }: Feed): LagCause | undefined => {
   if (state !== 'behind') return undefined
   if (unfinished.some(isLongOpen)) return 'request-still-writes'
   return unfinished.some((row) => row.state === 'missing') ? 'rows-missing' : 'more-to-read'
@@ -103,7 +103,7 @@ export const safePosition = ({ position, unfinished }: Feed): number =>
   Math.min(position, ...unfinished.map(({ sequence }) => sequence - 1))
 
 const restarted = (
-  { incarnation, first, last, fingerprint }: LogAnswer,
+  { incarnation, first, last, fingerprint }: ChangeLog,
   reason: ServiceDropReason,
 ): FeedReading => {
   const position = Math.max(0, first - 1, last - readBack)
@@ -115,17 +115,17 @@ const restarted = (
   }
 }
 
-const restartReason = (feed: Feed, from: number, answer: LogAnswer): ServiceDropReason | undefined => {
+const restartReason = (feed: Feed, from: number, response: ChangeLog): ServiceDropReason | undefined => {
   if (feed.incarnation === '') return 'first-contact'
-  if (answer.incarnation !== feed.incarnation) return 'new-log'
-  if (answer.last < feed.position) return 'went-back'
-  return from < answer.first - 1 ? 'truncated' : undefined
+  if (response.incarnation !== feed.incarnation) return 'new-log'
+  if (response.last < feed.position) return 'went-back'
+  return from < response.first - 1 ? 'truncated' : undefined
 }
 
 const isFinished = ({ state }: LogRow): boolean => state !== 'open'
 
-/** The sequence up to which the answer is complete. */
-const readUpTo = ({ rows, last, more }: LogAnswer): number =>
+/** The sequence up to which the response is complete. */
+const readUpTo = ({ rows, last, more }: ChangeLog): number =>
   more
     ? Math.max(0, ...rows.filter(isFinished).map(({ sequence }) => sequence))
     : Math.max(last, ...rows.map(({ sequence }) => sequence))
@@ -150,7 +150,7 @@ const unfinishedAfter = (
   isFollowUp: boolean,
 ): readonly Unfinished[] => {
   const before = new Map(unfinished.map((row) => [row.sequence, row]))
-  // Open rows are in every answer, also one that was given up before it could be seen.
+  // Open rows are in every response, also one that was given up before it could be seen.
   const expected = new Set([...before.keys(), ...[...rows.keys()].filter((sequence) => sequence <= upTo)])
   for (let sequence = from + 1; sequence <= upTo; sequence += 1) expected.add(sequence)
   const pollsOf = (previous: Unfinished | undefined, state: Unfinished['state']): number =>
@@ -167,36 +167,36 @@ const unfinishedAfter = (
 }
 
 /**
- * Reads one answer of the log that was asked for the rows after `asked`. `isFollowUp`: it was asked at once after another, so that a
+ * Reads one response of the log that was asked for the rows after `asked`. `isFollowUp`: it was asked at once after another, so that a
  * missing row had no time to be committed.
  */
-export const readLog = (feed: Feed, from: number, answer: LogAnswer, isFollowUp = false): FeedReading => {
-  const reason = restartReason(feed, from, answer)
-  if (reason !== undefined) return restarted(answer, reason)
-  const upTo = readUpTo(answer)
-  const isStuck = answer.more && upTo <= from
-  const isWide = upTo - from > answer.rows.length + mostMissing
-  if (isStuck || isWide) return restarted(answer, isStuck ? 'unreadable' : 'gap')
-  const rows = new Map(answer.rows.map((row) => [row.sequence, row]))
+export const readLog = (feed: Feed, from: number, response: ChangeLog, isFollowUp = false): FeedReading => {
+  const reason = restartReason(feed, from, response)
+  if (reason !== undefined) return restarted(response, reason)
+  const upTo = readUpTo(response)
+  const isStuck = response.more && upTo <= from
+  const isWide = upTo - from > response.rows.length + maxMissing
+  if (isStuck || isWide) return restarted(response, isStuck ? 'unreadable' : 'gap')
+  const rows = new Map(response.rows.map((row) => [row.sequence, row]))
   const after = unfinishedAfter(feed, from, upTo, rows, isFollowUp)
-  const pending = after.filter(({ polls, state }) => state === 'open' || polls < mostPolls)
+  const pending = after.filter(({ polls, state }) => state === 'open' || polls < maxPolls)
   const missingRows = pending.filter(({ state }) => state === 'missing')
-  const isOther = feed.fingerprint !== '' && answer.fingerprint !== feed.fingerprint
-  const steps: FeedStep[] = answer.rows.flatMap(stepsOf)
+  const isOther = feed.fingerprint !== '' && response.fingerprint !== feed.fingerprint
+  const steps: FeedStep[] = response.rows.flatMap(stepsOf)
   if (isOther) steps.push({ kind: 'drop-service', reason: 'fingerprint' })
   if (pending.length < after.length) steps.push({ kind: 'drop-service', reason: 'gap' })
   return {
     feed: {
-      state: answer.more || missingRows.length > 0 || pending.some(isLongOpen) ? 'behind' : 'heard',
+      state: response.more || missingRows.length > 0 || pending.some(isLongOpen) ? 'behind' : 'heard',
       incarnation: feed.incarnation,
       position: Math.max(feed.position, upTo),
       unfinished: pending,
-      newest: answer.rows.reduce(newerRow, feed.newest),
-      fingerprint: answer.fingerprint,
+      newest: response.rows.reduce(newerRow, feed.newest),
+      fingerprint: response.fingerprint,
     },
     steps,
     // A row that was open and is not any more has closed: its changes have to be read.
-    again: answer.more || missingRows.some(({ sequence, polls }) => polls === 0 && sequence <= from),
+    again: response.more || missingRows.some(({ sequence, polls }) => polls === 0 && sequence <= from),
     restarted: false,
   }
 }
@@ -232,5 +232,5 @@ export type ChangeEvent =
       readonly from: FeedState
       readonly to: FeedState
       /** Of `behind`. */
-      readonly cause?: BehindCause | undefined
+      readonly cause?: LagCause | undefined
     }

@@ -12,7 +12,7 @@ type SignedRequest = {
 export type SignatureRefusal = 'malformed' | 'unknown-key' | 'expired' | 'wrong-hmac'
 
 /** Clocks of two machines differ by less, and a request is not older when it arrives. */
-const mostSecondsOff = 300
+const maxSecondsOff = 300
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
 
@@ -46,7 +46,7 @@ export const namedToken = (
   if (key === undefined) return { kind: 'refused', reason: 'malformed' }
   const token = tokens.find((candidate) => keyOf(candidate) === key)
   if (token === undefined) return { kind: 'refused', reason: 'unknown-key' }
-  const isCurrent = Math.abs(nowMs / 1000 - Number(time)) <= mostSecondsOff
+  const isCurrent = Math.abs(nowMs / 1000 - Number(time)) <= maxSecondsOff
   return isCurrent
     ? { kind: 'named', token, time: Number(time), hmac }
     : { kind: 'refused', reason: 'expired' }
@@ -87,7 +87,7 @@ export type LogRow = RowName &
   )
 
 /** The response of the companion to a poll. */
-export type LogAnswer = {
+export type ChangeLog = {
   /** A new or restored log has another one. */
   readonly incarnation: string
   /** Sequence of the oldest and of the newest row. */
@@ -144,8 +144,8 @@ const textOf = (value: unknown, name: string): string =>
 const flagOf = (value: unknown, name: string): boolean =>
   typeof value === 'boolean' ? value : refuse(name, 'true or false')
 
-const listOf = (value: unknown, name: string, most: number): readonly unknown[] =>
-  Array.isArray(value) && value.length <= most ? value : refuse(name, `a list of at most ${most}`)
+const listOf = (value: unknown, name: string, max: number): readonly unknown[] =>
+  Array.isArray(value) && value.length <= max ? value : refuse(name, `a list of at most ${max}`)
 
 const incarnationOf = (value: unknown): string =>
   typeof value === 'string' && /^[0-9a-f]{1,64}$/.test(value)
@@ -158,9 +158,9 @@ const checkOf = (value: unknown): string =>
     : refuse('check', 'hexadecimal digits')
 
 /** Terms are lists in an object in a state. More levels would end in a stack overflow elsewhere. */
-const mostLevels = 4
+const maxLevels = 4
 
-const isFlat = (value: unknown, levels = mostLevels): boolean =>
+const isFlat = (value: unknown, levels = maxLevels): boolean =>
   typeof value !== 'object' ||
   value === null ||
   (levels > 0 && Object.values(value).every((inner) => isFlat(inner, levels - 1)))
@@ -168,7 +168,7 @@ const isFlat = (value: unknown, levels = mostLevels): boolean =>
 /** A missing state is unknown; null means that there was none. */
 const stateOf = (value: unknown, name: string): MaybeState => {
   const isState = value === undefined || value === null || (isJsonObject(value) && isFlat(value))
-  return isState ? value : refuse(name, `an object of at most ${mostLevels} levels, or null`)
+  return isState ? value : refuse(name, `an object of at most ${maxLevels} levels, or null`)
 }
 
 const statesOf = ({ before, after }: JsonObject): ChangedStates => ({
@@ -176,7 +176,7 @@ const statesOf = ({ before, after }: JsonObject): ChangedStates => ({
   after: stateOf(after, 'after'),
 })
 
-const mostChanges = 10_000
+const maxChanges = 10_000
 
 const readers: Readonly<Record<string, (value: unknown) => Change>> = {
   post: (value) => {
@@ -204,7 +204,7 @@ const readers: Readonly<Record<string, (value: unknown) => Change>> = {
     const early = members['early'] === undefined ? {} : { early: flagOf(members['early'], 'early') }
     const option = { kind: 'option', name: textOf(members['name'], 'name'), ...early } as const
     if (members['posts'] === undefined) return option
-    const posts = listOf(members['posts'], 'posts', mostChanges).map((post) => wholeOf(post, 'posts'))
+    const posts = listOf(members['posts'], 'posts', maxChanges).map((post) => wholeOf(post, 'posts'))
     return { ...option, posts }
   },
   table: (value) => {
@@ -231,7 +231,7 @@ const changeOf = (value: unknown): Change => {
 
 /** `site`: the blog of a network; 0 for what belongs to all of its blogs. */
 const changesOf = (value: unknown, site: unknown): readonly Change[] => {
-  const changes = listOf(value, 'changes', mostChanges).map(changeOf)
+  const changes = listOf(value, 'changes', maxChanges).map(changeOf)
   const blog = site === undefined ? 1 : wholeOf(site, 'site')
   return blog === 1 ? changes : changes.map((change) => ({ ...change, blog }))
 }
@@ -302,29 +302,29 @@ const rowOf = (value: unknown): LogRow => {
   }
 }
 
-const mostRows = 10_000
+const maxRows = 10_000
 
-/** Reads the answer to the poll with this nonce; throws UnreadableChange. */
-export const readLogAnswer = (body: Buffer, nonce: string): LogAnswer => {
+/** Reads the response to the poll with this nonce; throws UnreadableChange. */
+export const readChangeLog = (body: Buffer, nonce: string): ChangeLog => {
   const value = parsed(body.toString('utf8'))
-  const answer = isJsonObject(value) ? value : refuse('the body', 'an object')
+  const response = isJsonObject(value) ? value : refuse('the body', 'an object')
   // A copy from a cache on the way lacks the changes since then.
-  if (answer['nonce'] !== nonce) return refuse('nonce', 'the one of the poll')
+  if (response['nonce'] !== nonce) return refuse('nonce', 'the one of the poll')
   return {
-    incarnation: incarnationOf(answer['incarnation']),
-    first: wholeOf(answer['first'], 'first'),
-    last: wholeOf(answer['last'], 'last'),
-    fingerprint: textOf(answer['fingerprint'], 'fingerprint'),
-    rows: listOf(answer['rows'], 'rows', mostRows).map(rowOf),
-    more: flagOf(answer['more'], 'more'),
+    incarnation: incarnationOf(response['incarnation']),
+    first: wholeOf(response['first'], 'first'),
+    last: wholeOf(response['last'], 'last'),
+    fingerprint: textOf(response['fingerprint'], 'fingerprint'),
+    rows: listOf(response['rows'], 'rows', maxRows).map(rowOf),
+    more: flagOf(response['more'], 'more'),
   }
 }
 
-const mostNamed = 1_000
+const maxNamed = 1_000
 const longestName = 8_192
 
 const namesOf = (value: unknown, name: string): readonly string[] =>
-  listOf(value ?? [], name, mostNamed).map((text) =>
+  listOf(value ?? [], name, maxNamed).map((text) =>
     typeof text === 'string' && text !== '' && text.length <= longestName
       ? text
       : refuse(name, `texts of 1 to ${longestName} characters`),

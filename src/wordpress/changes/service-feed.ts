@@ -4,20 +4,20 @@ import { type Clock, type Moment, readClock } from '../../clock.ts'
 import type { Change } from '../../service/contract.ts'
 import {
   askFrom,
-  type BehindCause,
-  behindCause,
   type ChangeEvent,
   coldFeed,
   type Feed,
   type FeedState,
   type FeedStep,
+  type LagCause,
+  lagCause,
   lost,
   newerRow,
   type PollFailure,
   readLog,
   safePosition,
 } from './feed-state.ts'
-import type { LogAnswer, Push, RowName } from './read-changes.ts'
+import type { ChangeLog, Push, RowName } from './read-changes.ts'
 
 /** The position that instances share; entries up to it are dropped in all of them. */
 export type SharedPosition = Pick<Feed, 'incarnation' | 'position' | 'newest' | 'fingerprint'>
@@ -25,11 +25,11 @@ export type SharedPosition = Pick<Feed, 'incarnation' | 'position' | 'newest' | 
 /** Where a feed is read from, and what its changes are applied to. */
 export type FeedPorts = {
   /** Reads the log after that row, if it still has the row `newest`, else one of another incarnation; rejects with a PollError. */
-  ask(after: number, incarnation: string, newest: RowName | undefined): Promise<LogAnswer>
+  ask(after: number, incarnation: string, newest: RowName | undefined): Promise<ChangeLog>
   /** Drops what the changes reach, in all processes; the number of stored responses, or that other processes cannot be reached. */
   apply(changes: readonly Change[]): Promise<number | 'unheard'>
   /** For that time nothing is stored for the service. */
-  hold(forMs: number): void
+  quarantine(forMs: number): void
   /** Sends to the other processes that share the port. */
   tell(message: FeedMessage): void
   /** Undefined where instances share no store. */
@@ -80,9 +80,9 @@ const trustedIntervals = 2
 /** Intervals after which another process reads the log. */
 const takesOverAfter = 1.3
 /** Pages that are read at once. */
-const mostPages = 40
+const maxPages = 40
 /** Rows, and signatures of pushes. */
-const mostApplied = 2_000
+const maxApplied = 2_000
 /**
  * Two changes of one second that have no row in the log may have the same signature. The companion waits for a second or two, so
  * that after this time another push with the signature is a copy.
@@ -95,7 +95,7 @@ export type ServiceFeed = {
   /** The state, and the seconds since the last complete poll was sent. */
   reading(): {
     readonly state: FeedState
-    readonly cause: BehindCause | undefined
+    readonly cause: LagCause | undefined
     readonly lagSeconds: number | undefined
   }
   /**
@@ -134,7 +134,7 @@ const createAppliedRows = () => {
       digests.delete(row)
       digests.set(row, digest)
       for (const oldest of digests.keys()) {
-        if (digests.size <= mostApplied) break
+        if (digests.size <= maxApplied) break
         digests.delete(oldest)
       }
     },
@@ -159,11 +159,11 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
   const rows = createAppliedRows()
   let feed = coldFeed
   /** When the last poll was sent after which every change was known. */
-  let heardAt: Moment | undefined
+  let lastContactAt: Moment | undefined
   /** When the last poll that succeeded was sent. */
   let readAt: Moment | undefined
-  let noted: FeedState = 'cold'
-  let notedCause: BehindCause | undefined
+  let lastState: FeedState = 'cold'
+  let lastCause: LagCause | undefined
   let timer: NodeJS.Timeout | undefined
   let isStopped = false
 
@@ -171,21 +171,22 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     moment === undefined
       ? Number.POSITIVE_INFINITY
       : Math.max(0, at.now - moment.now, at.monotonic - moment.monotonic)
-  const sinceHeard = (at: Moment): number => since(heardAt, at)
-  const isCurrent = (at: Moment): boolean => feed.state === 'heard' && sinceHeard(at) < trustedMs
+  const sinceContact = (at: Moment): number => since(lastContactAt, at)
+  const isCurrent = (at: Moment): boolean => feed.state === 'heard' && sinceContact(at) < trustedMs
   const isLost = (at: Moment): boolean => since(readAt, at) >= trustedMs
 
-  const noteState = (): void => {
-    const [to, cause] = [feed.state, behindCause(feed)]
-    if (to !== noted || cause !== notedCause) report({ kind: 'feed-state', service, from: noted, to, cause })
-    noted = to
-    notedCause = cause
+  const reportState = (): void => {
+    const [to, cause] = [feed.state, lagCause(feed)]
+    if (to !== lastState || cause !== lastCause)
+      report({ kind: 'feed-state', service, from: lastState, to, cause })
+    lastState = to
+    lastCause = cause
   }
 
   /** The rows that no process has applied yet. */
   const newSteps = (
     steps: readonly FeedStep[],
-    { incarnation, last }: LogAnswer,
+    { incarnation, last }: ChangeLog,
     shared: SharedPosition | undefined,
   ): readonly FeedStep[] => {
     // A position behind the end of the log belongs to the log before it was restored.
@@ -234,15 +235,15 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     for (let page = 1; ; page += 1) {
       const sent = readClock(clock)
       const from = askFrom(next)
-      const answer = await ports.ask(from, next.incarnation, next.newest)
-      const reading = readLog(next, from, answer, page > 1)
-      await applySteps(newSteps(reading.steps, answer, shared), answer.incarnation)
+      const response = await ports.ask(from, next.incarnation, next.newest)
+      const reading = readLog(next, from, response, page > 1)
+      await applySteps(newSteps(reading.steps, response, shared), response.incarnation)
       if (reading.restarted) rows.clear()
-      // A log that begins anew in each answer is not read before the next poll.
+      // A log that begins anew in each response is not read before the next poll.
       const isUnstable = restarted && reading.restarted
       restarted ||= reading.restarted
       next = reading.feed
-      if (!reading.again || page === mostPages || isUnstable) return { next, sent, restarted }
+      if (!reading.again || page === maxPages || isUnstable) return { next, sent, restarted }
     }
   }
 
@@ -251,9 +252,9 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     const pushed = hasRestarted || feed.incarnation !== next.incarnation ? undefined : feed.newest
     feed = { ...next, newest: newerRow(next.newest, pushed) }
     readAt = sent
-    if (next.state === 'heard') heardAt = sent
+    if (next.state === 'heard') lastContactAt = sent
     // While a PHP request writes nothing is stored, for as long as this poll counts: the next one may be late.
-    if (next.unfinished.some(({ state }) => state === 'open')) ports.hold(trustedMs)
+    if (next.unfinished.some(({ state }) => state === 'open')) ports.quarantine(trustedMs)
   }
 
   const share = (state: Feed): void => {
@@ -290,18 +291,18 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       if (isStopped) return
       pauseMs = pollFailed(cause)
     }
-    noteState()
+    reportState()
     schedule(pauseMs)
   }
 
-  const notePush = (message: Extract<FeedMessage, { readonly kind: 'applied' }>): void => {
+  const recordPush = (message: Extract<FeedMessage, { readonly kind: 'applied' }>): void => {
     rows.add(nameOf(message.incarnation, message.row), message.digest)
     rows.add(message.signature, '')
     if (message.incarnation === feed.incarnation)
       feed = { ...feed, newest: newerRow(feed.newest, message.row) }
   }
 
-  const noteText = ({
+  const textOfPush = ({
     signature,
     isWithoutRow,
   }: Extract<FeedMessage, { readonly kind: 'applied-text' }>): void => {
@@ -310,27 +311,30 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
   }
   const appliedText = (signature: string, isWithoutRow: boolean): void => {
     const message = { kind: 'applied-text', service, signature, isWithoutRow } as const
-    noteText(message)
+    textOfPush(message)
     ports.tell(message)
   }
 
   return {
     lease: {
       isCurrent,
-      endedMs: (at) => (isCurrent(at) ? 0 : sinceHeard(at)),
+      endedMs: (at) => (isCurrent(at) ? 0 : sinceContact(at)),
     },
     reading: () => {
       const at = readClock(clock)
-      const lagMs = sinceHeard(at)
+      const lagMs = sinceContact(at)
       return {
         state: isLost(at) ? lost(feed).state : feed.state,
-        cause: isLost(at) ? undefined : behindCause(feed),
+        cause: isLost(at) ? undefined : lagCause(feed),
         lagSeconds: Number.isFinite(lagMs) ? lagMs / 1000 : undefined,
       }
     },
     wasApplied: (signature) => {
-      const noted = rows.digestOf(signature)
-      return noted !== undefined && (noted === '' || clock.monotonic() - Number(noted) > sameSignatureMs)
+      const lastState = rows.digestOf(signature)
+      return (
+        lastState !== undefined &&
+        (lastState === '' || clock.monotonic() - Number(lastState) > sameSignatureMs)
+      )
     },
     hasApplied: (row) => rows.digestOf(row) !== undefined,
     applied: (signature, { incarnation, sequence, check, changes }) => {
@@ -347,7 +351,7 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
         row,
         digest: digestOf(changes),
       } as const
-      notePush(message)
+      recordPush(message)
       ports.tell(message)
     },
     droppedAll: appliedText,
@@ -355,8 +359,8 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       fingerprint !== '' && feed.fingerprint !== '' && fingerprint !== feed.fingerprint,
     receiveMessage: (message) => {
       if (isStopped) return
-      if (message.kind === 'applied') return notePush(message)
-      if (message.kind === 'applied-text') return noteText(message)
+      if (message.kind === 'applied') return recordPush(message)
+      if (message.kind === 'applied-text') return textOfPush(message)
       // A message is sent to all processes, also to its sender.
       if (message.from === ownId) return
       if (message.restarted) rows.clear()
@@ -364,8 +368,8 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       // The wall clock is the same for all processes of a machine, the monotonic one is not.
       const agoMs = Math.max(0, at.now - message.sentAt)
       take(message.feed, { now: message.sentAt, monotonic: at.monotonic - agoMs }, message.restarted)
-      noted = feed.state
-      notedCause = behindCause(feed)
+      lastState = feed.state
+      lastCause = lagCause(feed)
       // This process takes over when the other one falls silent, before the feed is not trusted any more.
       schedule(pollMs * (takesOverAfter + random() / 4))
     },

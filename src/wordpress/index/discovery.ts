@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { inTurns, type Pieces } from '../../http/bodies/turns.ts'
 import { isJsonObject, type JsonObject } from '../../http/json-text.ts'
-import type { Difference, DiscoveryEvent, IndexRefusal } from '../../service/announced.ts'
+import type { Difference, DiscoveryEvent, IndexRefusal } from '../../service/connection.ts'
 import type { Row } from '../../service/row.ts'
 import { describeRow, type IndexDocument, readIndexInPieces, rootOf } from './index-document.ts'
 import { createIndexSource, type IndexSourceOptions } from './index-source.ts'
@@ -122,10 +122,10 @@ export const createDiscovery = (options: DiscoveryOptions) => {
       for (const event of eventsOf(service, knowledge, knowledge)) options.report(event)
       return 'accepted'
     }
-    const announced = yield* readIndexInPieces(content)
-    if (announced.kind === 'refused') return announced.reason
+    const registered = yield* readIndexInPieces(content)
+    if (registered.kind === 'refused') return registered.reason
     // First the root, then the names: links are found by it.
-    learned.root = rootOf(announced.index, options.upstreamBasePath) ?? learned.root
+    learned.root = rootOf(registered.index, options.upstreamBasePath) ?? learned.root
     const mapped = yield* readIndexInPieces(yield* options.toPublic(content))
     if (mapped.kind === 'refused') return mapped.reason
     yield* take(mapped.index)
@@ -168,8 +168,8 @@ export const createDiscovery = (options: DiscoveryOptions) => {
     return query.includes('_fields') ? selected(document, query) : namespaceDocument(namespace, document)
   }
 
-  const whenReady = <Answer>(answer: () => Answer): Answer | Promise<Answer> =>
-    upstream === undefined || upstream.isReady() ? answer() : upstream.ready().then(answer)
+  const whenReady = <IndexResponse>(response: () => IndexResponse): IndexResponse | Promise<IndexResponse> =>
+    upstream === undefined || upstream.isReady() ? response() : upstream.ready().then(response)
 
   return {
     start: (): void => upstream?.start(),

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
-import type { Difference } from '../../service/announced.ts'
+import type { Difference } from '../../service/connection.ts'
 import type { Endpoint, Row } from '../../service/row.ts'
 import {
   describeEndpoint,
@@ -24,8 +24,8 @@ const takesTypes = (ours: JsonObject, theirs: JsonObject): boolean => {
 }
 
 /** Keywords that bound from below and from above, and those of which each member allows more. */
-const least: ReadonlySet<string> = new Set(['minimum', 'minLength', 'minItems', 'minProperties'])
-const most: ReadonlySet<string> = new Set(['maximum', 'maxLength', 'maxItems', 'maxProperties'])
+const min: ReadonlySet<string> = new Set(['minimum', 'minLength', 'minItems', 'minProperties'])
+const max: ReadonlySet<string> = new Set(['maximum', 'maxLength', 'maxItems', 'maxProperties'])
 const alternatives: ReadonlySet<string> = new Set(['enum', 'oneOf', 'anyOf'])
 
 /** Keywords that do not affect validation, or are compared elsewhere. */
@@ -34,7 +34,7 @@ const otherwise: ReadonlySet<string> = new Set(['type', 'default', 'required'])
 const takesKeyword = (keyword: string, ours: unknown, theirs: unknown): boolean => {
   if (ours === undefined || isDeepStrictEqual(ours, theirs)) return true
   if (typeof ours === 'number' && typeof theirs === 'number') {
-    return least.has(keyword) ? ours <= theirs : most.has(keyword) && ours >= theirs
+    return min.has(keyword) ? ours <= theirs : max.has(keyword) && ours >= theirs
   }
   if (alternatives.has(keyword) && Array.isArray(ours) && Array.isArray(theirs)) {
     return theirs.every((theirValue) => ours.some((ourValue) => isDeepStrictEqual(ourValue, theirValue)))
@@ -60,7 +60,7 @@ const takesAll = (ours: JsonObject, theirs: JsonObject): boolean =>
  * Is an argument that the upstream announces otherwise answered wrongly? That is so when the gateway leaves out a default which the
  * upstream does not fill in, or refuses what the upstream takes. What the gateway takes beyond that, the upstream refuses itself.
  */
-const isAnsweredOtherwise = (ours: JsonObject, theirs: JsonObject): boolean => {
+const respondsOtherwise = (ours: JsonObject, theirs: JsonObject): boolean => {
   if (!isDeepStrictEqual(ownMember(ours, 'default'), ownMember(theirs, 'default'))) return true
   if (ownMember(ours, 'required') === true && ownMember(theirs, 'required') !== true) return true
   const items = asList(ours, theirs)
@@ -69,7 +69,7 @@ const isAnsweredOtherwise = (ours: JsonObject, theirs: JsonObject): boolean => {
 
 /** Does the upstream take an argument otherwise than the table says? Both as a discovery document has them. */
 export const isArgumentTakenOtherwise = (ours: JsonObject, theirs: JsonObject): boolean =>
-  isAnsweredOtherwise(asMap(normalised(ours)), asMap(normalised(theirs)))
+  respondsOtherwise(asMap(normalised(ours)), asMap(normalised(theirs)))
 
 /** Longest list of differences. */
 const maxDifferences = 2000
@@ -113,7 +113,7 @@ function* compareArgument(
 ): Iterable<Difference> {
   const our = asMap(normalised(ours))
   const their = asMap(normalised(theirs))
-  const matters = !isInPath && isAnsweredOtherwise(our, their)
+  const matters = !isInPath && respondsOtherwise(our, their)
   for (const keyword of new Set([...Object.keys(our), ...Object.keys(their)])) {
     const difference = { ours: ownMember(our, keyword), theirs: ownMember(their, keyword) }
     if (!isDeepStrictEqual(difference.ours, difference.theirs))
@@ -161,8 +161,8 @@ function* compareEndpoint(
       const at: UnratedDifference = { kind: 'batch-changed', route: row.template, method }
       const marks = { ours: ownMember(ours, 'allow_batch'), theirs: ownMember(their, 'allow_batch') }
       if (!isDeepStrictEqual(marks.ours, marks.theirs)) yield { ...at, matters: true, ...marks }
-      const [our, announced] = [asMap(ownMember(ours, 'args')), asMap(ownMember(their, 'args'))]
-      yield* compareArguments(row, at, our, announced, unlisted)
+      const [our, registered] = [asMap(ownMember(ours, 'args')), asMap(ownMember(their, 'args'))]
+      yield* compareArguments(row, at, our, registered, unlisted)
     }
   }
 }

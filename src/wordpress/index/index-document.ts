@@ -10,8 +10,8 @@ import {
   stringEnd,
   valueEnd,
 } from '../../http/json-text.ts'
-import { rememberedFor } from '../../http/memo.ts'
-import type { IndexRefusal } from '../../service/announced.ts'
+import { memoizeByObject } from '../../http/memo.ts'
+import type { IndexRefusal } from '../../service/connection.ts'
 import { routeTemplate } from '../../service/route-paths.ts'
 import { type ArgumentSchema, type Endpoint, mapParts, mapSchemas, type Row } from '../../service/row.ts'
 
@@ -165,7 +165,7 @@ export function* readIndexInPieces(content: Buffer): Pieces<IndexReading> {
 export const readIndex = (content: Buffer): IndexReading => atOnce(readIndexInPieces(content))
 
 /** Patterns of routes by their templates: a pattern may differ between versions. */
-export const patternsByTemplate = rememberedFor(
+export const patternsByTemplate = memoizeByObject(
   ({ routes }: IndexDocument): ReadonlyMap<string, string> =>
     new Map(
       [...routes.keys()].map((pattern) => [(routeTemplate(pattern) ?? pattern).toLowerCase(), pattern]),
@@ -210,8 +210,8 @@ const asRoot = (value: unknown): string | undefined => {
  * Undefined when neither is usable, e.g. `?rest_route=` addresses of a site without permalinks.
  */
 export const rootOf = (index: IndexDocument, basePath: string): string | undefined => {
-  const announced = asRoot(firstLink(index.routes.get('/')))
-  if (announced !== undefined) return announced
+  const registered = asRoot(firstLink(index.routes.get('/')))
+  if (registered !== undefined) return registered
   const home = asRoot(ownMember(index.identity, 'home'))
   return home === undefined ? undefined : asRoot(home + basePath)
 }
@@ -226,8 +226,8 @@ const describeParts = (schema: ArgumentSchema): JsonObject => ({
 
 /** WordPress announces neither for an argument itself, only for its parts, and `required` for each argument. */
 const describeArgument = (schema: ArgumentSchema): JsonObject => {
-  const { context: _context, readonly: _readonly, ...announced } = schema
-  return { ...describeParts(announced), required: schema.required === true }
+  const { context: _context, readonly: _readonly, ...registered } = schema
+  return { ...describeParts(registered), required: schema.required === true }
 }
 
 /** An endpoint as WordPress announces it, with the arguments that the gateway enforces. */
@@ -257,11 +257,11 @@ const inWordsOf = (ours: unknown, theirs: unknown): unknown => {
 
 /** Arguments that the upstream announces are its own to describe: what it takes counts, in the language of the site. */
 const withTheirs = (ours: JsonObject, theirs: JsonObject | undefined): JsonObject => {
-  const [args, announced] = [ownMember(ours, 'args'), theirs && ownMember(theirs, 'args')]
-  if (!isJsonObject(args) || !isJsonObject(announced)) return ours
+  const [args, registered] = [ownMember(ours, 'args'), theirs && ownMember(theirs, 'args')]
+  if (!isJsonObject(args) || !isJsonObject(registered)) return ours
   const entries = Object.entries(args).map(([name, argument]) => [
     name,
-    ownMember(announced, name) ?? argument,
+    ownMember(registered, name) ?? argument,
   ])
   return { ...ours, args: Object.fromEntries(entries) }
 }
@@ -271,8 +271,8 @@ export const describeRow = (row: Row, publicRoot: string, theirs: JsonObject | u
   namespace: row.namespace,
   methods: [...new Set(row.endpoints.flatMap((endpoint) => endpoint.methods))],
   endpoints: row.endpoints.map((endpoint) => {
-    const [ours, announced] = [describeEndpoint(endpoint), endpointWith(theirs, endpoint.methods[0])]
-    return row.handledBy === 'upstream' ? withTheirs(ours, announced) : inWordsOf(ours, announced)
+    const [ours, registered] = [describeEndpoint(endpoint), endpointWith(theirs, endpoint.methods[0])]
+    return row.handledBy === 'upstream' ? withTheirs(ours, registered) : inWordsOf(ours, registered)
   }),
   // A route with parameters has no single URL.
   ...(row.pattern.includes('(?P<') ? {} : { _links: { self: [{ href: publicRoot + row.pattern }] } }),

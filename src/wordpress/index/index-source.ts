@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../clock.ts'
 import type { Pieces } from '../../http/bodies/turns.ts'
 import { type JsonObject, ownMember } from '../../http/json-text.ts'
-import type { IndexRefusal } from '../../service/announced.ts'
+import type { IndexRefusal } from '../../service/connection.ts'
 import type { Endpoint, Row, UpstreamDefault } from '../../service/row.ts'
 import { asMap, isArgumentTakenOtherwise } from './drift.ts'
 import { describeEndpoint, endpointWith, type IndexDocument, patternsByTemplate } from './index-document.ts'
 
-/** The upstream's answer at its REST root. */
-export type IndexAnswer = { readonly status: number; readonly content: Buffer }
+/** The upstream's response at its REST root. */
+export type IndexResponse = { readonly status: number; readonly content: Buffer }
 
 /** How the source sends requests; all times in milliseconds. */
 export type IndexSourceOptions = {
@@ -17,7 +17,7 @@ export type IndexSourceOptions = {
   readonly timeoutMs: number
   /** After a failure, requests cause no new attempt before this has passed. */
   readonly retryAfterMs: number
-  fetchIndex(signal: AbortSignal): Promise<IndexAnswer>
+  fetchIndex(signal: AbortSignal): Promise<IndexResponse>
   /** Takes a complete response; returns the reason when it is unusable. */
   accept(content: Buffer): Promise<'accepted' | IndexRefusal>
   /** `cause` is the error, if there was one; for the log. */
@@ -26,13 +26,13 @@ export type IndexSourceOptions = {
 
 type Failure = { readonly reason: IndexRefusal; readonly cause: unknown }
 
-type IndexAttempt = { readonly generation: number; readonly done: Promise<void> }
+type IndexAttempt = { readonly attemptNumber: number; readonly done: Promise<void> }
 
 /** Keeps an upstream's index up to date: one request at a time, on a timer and when asked. It has sent no request yet. */
 export const createIndexSource = (options: IndexSourceOptions) => {
   const closing = new AbortController()
-  let generation = 0
-  let acceptedGeneration = -1
+  let attemptNumber = 0
+  let acceptedAttempt = -1
   let inFlight: IndexAttempt | undefined
   let timer: NodeJS.Timeout | undefined
   let lastFailureMs = Number.NEGATIVE_INFINITY
@@ -44,7 +44,7 @@ export const createIndexSource = (options: IndexSourceOptions) => {
     timer.unref()
   }
 
-  const ask = async (): Promise<IndexAnswer | Failure> => {
+  const ask = async (): Promise<IndexResponse | Failure> => {
     const timeout = AbortSignal.timeout(options.timeoutMs)
     try {
       return await options.fetchIndex(AbortSignal.any([closing.signal, timeout]))
@@ -55,12 +55,12 @@ export const createIndexSource = (options: IndexSourceOptions) => {
 
   const attempt = async (begun: number): Promise<void> => {
     if (closing.signal.aborted) return
-    const answer = await ask()
+    const response = await ask()
     if (closing.signal.aborted) return
-    const failure = 'reason' in answer ? answer : await take(answer)
+    const failure = 'reason' in response ? response : await take(response)
     if (closing.signal.aborted) return
     if (failure === undefined) {
-      acceptedGeneration = begun
+      acceptedAttempt = begun
       lastFailureMs = Number.NEGATIVE_INFINITY
     } else {
       lastFailureMs = options.clock.monotonic()
@@ -68,10 +68,10 @@ export const createIndexSource = (options: IndexSourceOptions) => {
     }
   }
 
-  const take = async (answer: IndexAnswer): Promise<Failure | undefined> => {
-    if (answer.status !== 200) return { reason: 'status', cause: undefined }
+  const take = async (response: IndexResponse): Promise<Failure | undefined> => {
+    if (response.status !== 200) return { reason: 'status', cause: undefined }
     try {
-      const outcome = await options.accept(answer.content)
+      const outcome = await options.accept(response.content)
       return outcome === 'accepted' ? undefined : { reason: outcome, cause: undefined }
     } catch (cause) {
       // A response must never end the process; the last good index stays.
@@ -82,8 +82,8 @@ export const createIndexSource = (options: IndexSourceOptions) => {
   /** Sends a request now. */
   const refresh = (): Promise<void> => {
     // An attempt that began before an invalidation may carry old data, so it does not count.
-    if (inFlight?.generation === generation) return inFlight.done
-    const begun = generation
+    if (inFlight?.attemptNumber === attemptNumber) return inFlight.done
+    const begun = attemptNumber
     const before = inFlight?.done ?? Promise.resolve()
     const done: Promise<void> = before
       .then(() => attempt(begun))
@@ -91,20 +91,20 @@ export const createIndexSource = (options: IndexSourceOptions) => {
         if (inFlight?.done === done) inFlight = undefined
         schedule()
       })
-    inFlight = { generation: begun, done }
+    inFlight = { attemptNumber: begun, done }
     return done
   }
 
   /** Is a current index available? */
-  const isReady = (): boolean => acceptedGeneration === generation
+  const isReady = (): boolean => acceptedAttempt === attemptNumber
   const mayAsk = (): boolean => options.clock.monotonic() - lastFailureMs >= options.retryAfterMs
 
   return {
     /** Begins the first refresh and the timer, which does not keep the process alive. */
     start: (): void => void refresh(),
-    /** Marks the accepted index outdated: `ready` waits for a response requested after this moment. */
+    /** Marks the accepted index stale: `ready` waits for a response requested after this moment. */
     invalidate: (): void => {
-      generation++
+      attemptNumber++
     },
     isReady,
     /** Resolves, never rejects, after an attempt when one is due; at once otherwise. */
@@ -135,16 +135,16 @@ const sentWhole = (endpoint: Endpoint): Endpoint => ({
 })
 
 /** More names than any route of WordPress has; those beyond count as undeclared. */
-const mostAdded = 256
+const maxAdded = 256
 
 /**
  * An endpoint with the arguments that the upstream takes otherwise marked as such, and with those that it has besides. Filters such
  * as `rest_post_collection_params` change values and callbacks together, and the index shows the values only.
  */
 const followEndpoint = (endpoint: Endpoint, theirs: JsonObject | undefined): Endpoint => {
-  const announced = endpointWith(theirs, endpoint.methods[0])
-  if (announced === undefined) return sentWhole(endpoint)
-  const args = asMap(ownMember(announced, 'args'))
+  const registered = endpointWith(theirs, endpoint.methods[0])
+  if (registered === undefined) return sentWhole(endpoint)
+  const args = asMap(ownMember(registered, 'args'))
   const ours = asMap(ownMember(describeEndpoint(endpoint), 'args'))
   const asSent: Record<string, UpstreamDefault> = {}
   for (const name of Object.keys(ours)) {
@@ -155,7 +155,7 @@ const followEndpoint = (endpoint: Endpoint, theirs: JsonObject | undefined): End
   }
   const addedNames = Object.keys(args)
     .filter((name) => !Object.hasOwn(ours, name))
-    .slice(0, mostAdded)
+    .slice(0, maxAdded)
   for (const name of addedNames) asSent[name] = { kind: 'none' }
   if (Object.keys(asSent).length === 0) return endpoint
   const more = Object.fromEntries(addedNames.map((name) => [name, {}]))
@@ -175,7 +175,7 @@ export const rowsBeforeIndex = (rows: readonly Row[]): readonly Row[] =>
   )
 
 /** Does the upstream announce the route of a row? */
-export const announces = (index: IndexDocument): ((row: Row) => boolean) => {
+export const isRegisteredIn = (index: IndexDocument): ((row: Row) => boolean) => {
   const byTemplate = patternsByTemplate(index)
   return (row) => index.routes.has(row.pattern) || byTemplate.has(row.template.toLowerCase())
 }

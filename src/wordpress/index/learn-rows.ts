@@ -1,6 +1,6 @@
 import { atOnce, type Pieces } from '../../http/bodies/turns.ts'
 import { isJsonObject, type JsonObject, jsonTypes, ownMember } from '../../http/json-text.ts'
-import type { RouteRefusal } from '../../service/announced.ts'
+import type { RouteRefusal } from '../../service/connection.ts'
 import { routeTemplate } from '../../service/route-paths.ts'
 import type {
   ArgumentSchema,
@@ -12,7 +12,7 @@ import type {
   UpstreamDefault,
 } from '../../service/row.ts'
 import { isCoreNamespace } from '../names/name-table.ts'
-import { collectionCreatedBy } from '../tags/sensitivity.ts'
+import { collectionCreatedBy } from '../tags/uncacheable.ts'
 import { endpointsIn, type IndexDocument, methodsIn } from './index-document.ts'
 
 /** Far beyond what WordPress and its large plugins announce. */
@@ -127,14 +127,14 @@ export type LearnedRows = {
   readonly refusals: readonly { readonly pattern: string; readonly reason: RouteRefusal }[]
 }
 
-const mostNamed = 10
+const maxNamed = 10
 
 /** A list of texts of an upstream, for a person: bounded, without control characters. */
 export const namedList = (names: readonly string[]): string => {
-  const texts = names.slice(0, mostNamed).map((name) => name.replace(/[^\x20-\x7e]/g, '?').slice(0, 100))
-  return names.length <= mostNamed
+  const texts = names.slice(0, maxNamed).map((name) => name.replace(/[^\x20-\x7e]/g, '?').slice(0, 100))
+  return names.length <= maxNamed
     ? texts.join(', ')
-    : `${texts.join(', ')} and ${names.length - mostNamed} more`
+    : `${texts.join(', ')} and ${names.length - maxNamed} more`
 }
 
 /** What the refusals mean, for a person; undefined where there are none. */
@@ -153,7 +153,7 @@ const allowsBatch = (endpoint: JsonObject): boolean | undefined => {
 }
 
 /** Is an argument known to be checked as it is announced? */
-type IsChecked = (name: string, announced: unknown) => boolean
+type IsChecked = (name: string, registered: unknown) => boolean
 
 const endpointOf = (
   methods: readonly Method[],
@@ -173,18 +173,18 @@ const endpointOf = (
  * WordPress checks type, enum and range of an argument only where its callbacks leave that to the schema (`has_valid_params`,
  * `sanitize_params` of WP_REST_Request), and the index shows no callbacks. Defaults may differ by user and day.
  */
-const sentAsTheyCome = (args: Arguments, announced: unknown, isChecked: IsChecked) =>
+const sentAsTheyCome = (args: Arguments, registered: unknown, isChecked: IsChecked) =>
   Object.fromEntries(
     Object.keys(args)
-      .filter((name) => !isChecked(name, isJsonObject(announced) ? ownMember(announced, name) : undefined))
+      .filter((name) => !isChecked(name, isJsonObject(registered) ? ownMember(registered, name) : undefined))
       .map((name): [string, UpstreamDefault] => [name, { kind: 'own' }]),
   )
 
 const endpointsOf = (entry: JsonObject, isChecked: IsChecked): Endpoint[] | RouteRefusal => {
-  const announced = endpointsIn(entry)
-  if (announced === undefined) return 'not-a-route'
+  const registered = endpointsIn(entry)
+  if (registered === undefined) return 'not-a-route'
   const endpoints: Endpoint[] = []
-  for (const endpoint of announced) {
+  for (const endpoint of registered) {
     const methods = methodNames.filter((method) => methodsIn(endpoint).includes(method))
     const rawArguments = ownMember(endpoint, 'args') ?? []
     const args = cleanMap(rawArguments, 0)
@@ -238,8 +238,8 @@ const rowOf = (
   if (pattern.length > longestPattern) return 'pattern-too-long'
   const template = pattern.startsWith('/') ? routeTemplate(pattern) : undefined
   if (template === undefined) return 'pattern-unreadable'
-  const announced = ownMember(entry, 'namespace')
-  const namespace = typeof announced === 'string' && isWithin(template, announced) ? announced : ''
+  const registered = ownMember(entry, 'namespace')
+  const namespace = typeof registered === 'string' && isWithin(template, registered) ? registered : ''
   const endpoints = endpointsOf(entry, isCoreNamespace(namespace) ? isCoreArgument : never)
   if (typeof endpoints === 'string') return endpoints
   const behind = namespace === '' ? template : template.slice(namespace.length + 1)
@@ -298,7 +298,7 @@ const coreArguments = (index: IndexDocument, patterns: ReadonlySet<string>): IsC
       for (const [name, schema] of Object.entries(args)) texts.add(textOf(name, schema))
     }
   }
-  return (name, announced) => texts.has(textOf(name, announced))
+  return (name, registered) => texts.has(textOf(name, registered))
 }
 
 /** Routes that are read in one piece: about a millisecond. */
@@ -315,7 +315,7 @@ export function* learnInPieces(
 ): Pieces<LearnedRows> {
   const plain = new Set(
     knownRows
-      .filter((row) => row.whereAnnounced !== true && row.collection !== '')
+      .filter((row) => row.whereRegistered !== true && row.collection !== '')
       .map((row) => row.namespace),
   )
   const rows: Row[] = []

@@ -3,13 +3,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { atOnce, type Pieces } from '../../http/bodies/turns.ts'
 import { contentEntityTag } from '../../http/conditional/preconditions.ts'
 import { isJsonObject, type JsonObject, ownMember } from '../../http/json-text.ts'
-import { asciiJson, type FieldLines } from '../../http/message.ts'
-import type { DiscoveryEvent } from '../../service/announced.ts'
+import { asciiJson, type HeaderLines } from '../../http/message.ts'
+import type { DiscoveryEvent } from '../../service/connection.ts'
 import { skippedRows } from '../../service/router.ts'
 import type { Row } from '../../service/row.ts'
 import { compareWithUpstream, type Unlisted } from './drift.ts'
 import { describeRow, type IndexDocument } from './index-document.ts'
-import { announces, followIndex, withKeptRows } from './index-source.ts'
+import { followIndex, isRegisteredIn, withKeptRows } from './index-source.ts'
 import { type LearnedRows, learnInPieces, unlistedPatterns } from './learn-rows.ts'
 
 /** Entries that are written in one piece: about a millisecond. */
@@ -28,7 +28,7 @@ function* routeTexts(routes: ReadonlyMap<string, JsonObject>): Pieces<ReadonlyMa
 /** A document ready to be sent with status 200. */
 export type DiscoveryDocument = {
   readonly kind: 'document'
-  readonly fields: FieldLines
+  readonly fields: HeaderLines
   readonly content: Buffer
 }
 
@@ -77,7 +77,7 @@ export type IndexSettings = {
   /** The contract's rows. */
   readonly rows: readonly Row[]
   /** The same as the upstream should announce them. */
-  readonly announced: readonly Row[]
+  readonly registered: readonly Row[]
   /** Absolute URL of the REST root as clients see it, without a trailing slash. */
   readonly publicRoot: string
   readonly unlistedRoutes: Unlisted['routes']
@@ -90,19 +90,19 @@ export const emptyIndex: IndexDocument = { identity: {}, namespaces: [], routes:
 /** Rows of plugins that the upstream has, all of them while it has announced nothing; and of the core routes those that it announces. */
 const offered = (rows: readonly Row[], index: IndexDocument): readonly Row[] => {
   const { routes, namespaces } = index
-  const isAnnounced = announces(index)
+  const isRegistered = isRegisteredIn(index)
   return rows.filter((row) => {
-    if (row.whereAnnounced === true && !isAnnounced(row)) return false
+    if (row.whereRegistered === true && !isRegistered(row)) return false
     return routes.size === 0 || row.ofPlugin !== true || namespaces.includes(row.namespace)
   })
 }
 
 /** The rows of requests: before the first index all, then without the core routes of other versions. */
 const requestRows = (rows: readonly Row[], index: IndexDocument): readonly Row[] => {
-  const isAnnounced = announces(index)
+  const isRegistered = isRegisteredIn(index)
   return index.routes.size === 0
     ? rows
-    : rows.filter((row) => row.whereAnnounced !== true || isAnnounced(row))
+    : rows.filter((row) => row.whereRegistered !== true || isRegistered(row))
 }
 
 /**
@@ -116,9 +116,9 @@ const buildSiteIndex = (
   unlisted: readonly string[],
 ) => {
   const { identity } = index
-  const announced = new Set(['', ...index.namespaces])
+  const registered = new Set(['', ...index.namespaces])
   const present = offered(rows, index).filter(
-    ({ namespace }) => index.namespaces.length === 0 || announced.has(namespace),
+    ({ namespace }) => index.namespaces.length === 0 || registered.has(namespace),
   )
   const namespaces = new Set([
     ...(unlistedRoutes === 'refuse' ? [] : index.namespaces),
@@ -189,7 +189,7 @@ export function* knowledgeInPieces(
   settings: IndexSettings,
   last?: { readonly listed: readonly Row[]; readonly learned: LearnedRows },
 ) {
-  const { rows, announced, publicRoot, unlistedRoutes, undeclaredParameters } = settings
+  const { rows, registered, publicRoot, unlistedRoutes, undeclaredParameters } = settings
   const unlisted = yield* unlistedPatterns(index, rows)
   const followed = followIndex(requestRows(rows, index), index)
   yield
@@ -205,7 +205,7 @@ export function* knowledgeInPieces(
   const texts = yield* routeTexts(site.routes)
   const document = documentOfText(withRouteTexts(site.site, texts.values()), publicRoot, ['GET'])
   yield
-  const drift = compareWithUpstream(offered(announced, index), index, {
+  const drift = compareWithUpstream(offered(registered, index), index, {
     routes: unlistedRoutes,
     parameters: undeclaredParameters,
   })

@@ -2,7 +2,7 @@ import { Transform } from 'node:stream'
 import { inTurns, type Pieces } from '../../http/bodies/turns.ts'
 import { backslash, mediaTypeOf } from '../../http/json-text.ts'
 import { mapLinkValue, maxUrlLength } from '../../http/links.ts'
-import { contentText, essence, type FieldLines, fieldValue } from '../../http/message.ts'
+import { contentText, essence, type HeaderLines, headerValue } from '../../http/message.ts'
 import { type ArgumentSchema, type Arguments, type Endpoint, mapParts, type Row } from '../../service/row.ts'
 import {
   type ChunkMapper,
@@ -185,11 +185,11 @@ const withBothSchemes = (roots: readonly string[], publicRoot: string): string[]
 const isJson = (type: string): boolean => type === 'application/json' || type.endsWith('+json')
 
 /** A `_jsonp` response is JSON in a call, `application/json+oembed` an old spelling. */
-const carriesNames = (lines: FieldLines): boolean => {
-  const coding = fieldValue(lines, 'content-encoding') ?? 'identity'
+const carriesNames = (lines: HeaderLines): boolean => {
+  const coding = headerValue(lines, 'content-encoding') ?? 'identity'
   // Coded or partial content cannot be read (RFC 9110 §8.4, §14.4).
-  if (coding.toLowerCase() !== 'identity' || fieldValue(lines, 'content-range') !== undefined) return false
-  const type = essence(fieldValue(lines, 'content-type'))
+  if (coding.toLowerCase() !== 'identity' || headerValue(lines, 'content-range') !== undefined) return false
+  const type = essence(headerValue(lines, 'content-type'))
   return isJson(type) || type === 'application/json+oembed' || type === 'application/javascript'
 }
 
@@ -293,12 +293,12 @@ export const createNames = (options: NamesOptions) => {
       return Buffer.from(mapQuery(content.toString('latin1'), swap), 'latin1')
     },
     /** Fields of a response. Where its content will be mapped, the fields that describe its octets are removed. */
-    fromUpstreamFields: (lines: FieldLines): FieldLines => {
+    fromUpstreamHeaders: (lines: HeaderLines): HeaderLines => {
       const { urls } = current().toPublic
       return urls.isIdentity ? lines : mapFields(lines, urls, carriesNames(lines))
     },
     /** Mapper for the content of a response with these upstream fields; undefined when such content is not mapped. */
-    fromUpstreamContent: (lines: FieldLines) => {
+    fromUpstreamContent: (lines: HeaderLines) => {
       const { urls, mapper } = current().toPublic
       return urls.isIdentity || !carriesNames(lines) ? undefined : mapper
     },

@@ -1,5 +1,5 @@
 import { endsRoot, mapReferences, maxUrlLength } from '../../http/links.ts'
-import type { FieldLines } from '../../http/message.ts'
+import type { HeaderLines } from '../../http/message.ts'
 import {
   foldPhpName,
   listsNames,
@@ -100,7 +100,7 @@ const mapField = (name: string, value: string, urls: RestUrls): string =>
 const weakened = (entityTag: string): string => (entityTag.startsWith('W/') ? entityTag : `W/${entityTag}`)
 
 /** The upstream's fields for the public side; `contentMapped` when the content is mapped too. */
-export const mapFields = (lines: FieldLines, urls: RestUrls, contentMapped: boolean): string[] => {
+export const mapFields = (lines: HeaderLines, urls: RestUrls, contentMapped: boolean): string[] => {
   const mapped: string[] = []
   for (let i = 0; i < lines.length; i += 2) {
     const name = lines[i] as string

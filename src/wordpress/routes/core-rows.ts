@@ -42,7 +42,7 @@ const templateOf = (pattern: string): string =>
 const rowOf = ({ pattern, namespace, collection, kind, endpoints }: WrittenRoute): Row => {
   const template = templateOf(pattern)
   return row({
-    whereAnnounced: true,
+    whereRegistered: true,
     id: template.slice(1),
     template,
     pattern,

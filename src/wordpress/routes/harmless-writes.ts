@@ -3,7 +3,7 @@ import { isPattern, matchesWrite } from '../../config/rule-match.ts'
 import type { Contract, HarmlessClaim } from '../../service/contract.ts'
 import { splitPhpName } from '../arguments/php-query.ts'
 
-/** What must hold of the answer too. */
+/** What must hold of the response too. */
 type ShownBy = (status: number, setCookies: readonly string[]) => boolean
 
 /** A POST request that changes nothing that a cached reader is shown. */
@@ -16,7 +16,7 @@ export type HarmlessRequest = {
   /** Of its content, without parameters. */
   readonly mediaType: string
   /** Longer contents are not read. */
-  readonly mostBytes: number
+  readonly maxBytes: number
   readonly isRight: (content: Buffer) => boolean
   readonly shownBy?: ShownBy
 }
@@ -78,7 +78,7 @@ export const namedRequests = {
     why: 'sets the lock of an editor, which no response shows, and reads',
     paths: ['/wp-admin/admin-ajax.php'],
     mediaType: urlencoded,
-    mostBytes: 16_384,
+    maxBytes: 16_384,
     isRight: isHeartbeat,
   },
   'failed-login': {
@@ -86,7 +86,7 @@ export const namedRequests = {
     why: 'WordPress writes a session only when the password is right',
     paths: ['/wp-login.php'],
     mediaType: urlencoded,
-    mostBytes: 16_384,
+    maxBytes: 16_384,
     isRight: isLogin,
     shownBy: isRefusedLogin,
   },
@@ -104,7 +104,7 @@ export const unnamedRequests = (
     why: 'a document that holds queries only reads (GraphQL §2.3), and runs the same code by GET',
     paths: ['/graphql', '/graphql/'],
     mediaType: 'application/json',
-    mostBytes: 65_536,
+    maxBytes: 65_536,
     isRight: isGraphqlQuery,
   },
 })
@@ -147,7 +147,7 @@ const ofPattern = (text: string, query: readonly { readonly name: string }[]): H
     contentRule: (mediaType) => {
       if (mediaType === 'application/json') return 'any'
       if (mediaType !== urlencoded) return undefined
-      return { mostBytes: longestForm, isRight: (form) => !mayHaveName(form.toString('latin1'), names) }
+      return { maxBytes: longestForm, isRight: (form) => !mayHaveName(form.toString('latin1'), names) }
     },
   }
 }

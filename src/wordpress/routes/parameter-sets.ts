@@ -47,7 +47,7 @@ const sortKeys = [
   'title',
 ] as const
 
-/** The scope of an answer, the same on every read. */
+/** The scope of a response, the same on every read. */
 export const context: ArgumentSchema = { type: 'string', enum: ['view', 'embed', 'edit'], default: 'view' }
 
 const page: ArgumentSchema = { type: 'integer', default: 1, minimum: 1 }

@@ -5,7 +5,7 @@
 export type WriteEffect = 'everything' | NamedEffect
 
 /**
- * Answers with rendered content that a write reaches: `dynamic` are those whose content may render other things (see
+ * Responses with rendered content that a write reaches: `dynamic` are those whose content may render other things (see
  * static-content.ts), `any` are all of them, for what can be rendered without a trace, or was not
  * rendered at all before.
  */
@@ -14,11 +14,11 @@ export type ReachedContents = 'none' | 'dynamic' | 'any'
 export type NamedEffect = {
   /** Other items of the same collection change too: order, parents, links below it. */
   readonly siblings: boolean
-  /** Collections of which any answer may change. */
+  /** Collections of which any response may change. */
   readonly collections: readonly string[]
-  /** Answers with `_embedded`, which may show the item or list it. */
+  /** Responses with `_embedded`, which may show the item or list it. */
   readonly embedded: boolean
-  /** Answers of items that name the item by its id, such as posts their terms. */
+  /** Responses of items that name the item by its id, such as posts their terms. */
   readonly shownBy: boolean
   /** Those of them that depend on its name: they show it, or sort several such items by it. */
   readonly nameShownBy: boolean
@@ -80,10 +80,10 @@ const onlyEditorsSee = ['draft', 'pending', 'future', 'auto-draft', 'trash'] as 
 const shown = ['status', 'type', 'date', 'date_gmt', 'slug', 'link', 'author', 'content.protected'] as const
 
 /** Values that show when and how a response was made. */
-const ofAnswers = ['_links', '_embedded', 'guid', 'modified', 'modified_gmt', 'class_list'] as const
+const ofResponses = ['_links', '_embedded', 'guid', 'modified', 'modified_gmt', 'class_list'] as const
 
 const textsOfPosts = [
-  ...ofAnswers,
+  ...ofResponses,
   'title',
   'content',
   'excerpt',
@@ -124,7 +124,7 @@ const shownPlainly = { copied: [], hidden: [], listed: undefined } as const
 const term: Refinement = {
   ...shownPlainly,
   structure: ['slug', 'link', 'taxonomy', 'parent'],
-  texts: [...ofAnswers, 'name', 'description', 'count'],
+  texts: [...ofResponses, 'name', 'description', 'count'],
   minor: effect([], { contents: 'dynamic' }),
   related: metaAlone,
   copied: [{ property: 'name', effect: effect(['search/term'], { nameShownBy: true }) }],
@@ -182,7 +182,7 @@ export const refinements = {
   'menu-items': {
     structure: ['status', 'menus', 'type', 'object', 'object_id'],
     texts: [
-      ...ofAnswers,
+      ...ofResponses,
       ...['title', 'attr_title', 'classes', 'description', 'invalid', 'menu_order', 'meta', 'parent'],
       ...['target', 'type_label', 'url', 'xfn'],
     ],
@@ -191,7 +191,7 @@ export const refinements = {
   },
   navigation: {
     structure: ['status'],
-    texts: [...ofAnswers, 'title', 'content', 'slug', 'link', 'date', 'date_gmt', 'template'],
+    texts: [...ofResponses, 'title', 'content', 'slug', 'link', 'date', 'date_gmt', 'template'],
     minor: effect([], { contents: 'dynamic' }),
     filled: 'content.rendered',
     ...shownPlainly,
@@ -199,7 +199,7 @@ export const refinements = {
   // Its content is shown unrendered: contents change with that, not with its title. They may show the categories in use.
   blocks: {
     structure: ['status', 'slug', 'content.raw', 'content.protected', 'wp_pattern_sync_status'],
-    texts: [...ofAnswers, 'title', 'excerpt', 'content'],
+    texts: [...ofResponses, 'title', 'excerpt', 'content'],
     minor: effect([]),
     related: {
       site_pattern_category: effect([], { countedBy: ['site_pattern_category'], contents: 'dynamic' }),
@@ -210,7 +210,7 @@ export const refinements = {
   // Colours and fonts are in the style sheet of a page, not in its content.
   'global-styles': {
     structure: ['settings', 'styles'],
-    texts: [...ofAnswers, 'title'],
+    texts: [...ofResponses, 'title'],
     within: { styles: ['color', 'typography', 'css'] },
     minor: effect([]),
     ...shownPlainly,
@@ -230,7 +230,7 @@ export const refinements = {
       'media_details',
     ],
     texts: [
-      ...ofAnswers,
+      ...ofResponses,
       ...['title', 'caption', 'description', 'alt_text', 'comment_status', 'ping_status'],
       'missing_image_sizes',
     ],
@@ -245,7 +245,7 @@ export const refinements = {
   users: {
     // The rights of a user show in `Allow` of everything it reads.
     structure: ['name', 'slug', 'link', 'url', 'roles', 'capabilities', 'avatar_urls'],
-    texts: [...ofAnswers, 'description', 'email', 'first_name', 'last_name', 'nickname'],
+    texts: [...ofResponses, 'description', 'email', 'first_name', 'last_name', 'nickname'],
     minor: effect([], { contents: 'dynamic' }),
     ...shownPlainly,
     // The block for the biography of an author leaves no trace where that is empty.

@@ -30,7 +30,6 @@ import {
   updates,
 } from './row-builders.ts'
 import {
-  answered,
   batchBody,
   blockFields,
   embedProxyQuery,
@@ -43,6 +42,7 @@ import {
   pageFields,
   postFields,
   raw,
+  responded,
   templateLookupQuery,
   undeclaredMeta,
 } from './write-fields.ts'
@@ -95,7 +95,7 @@ const formRows: readonly Row[] = [
 /** Contact forms. Their arguments are not announced: all parameters are forwarded. */
 const contactFormRows: readonly Row[] = formRows.map((row) => ({ ...row, ofPlugin: true }))
 
-const rendered = answered('string', ...everywhere)
+const rendered = responded('string', ...everywhere)
 const status: ArgumentSchema = { type: 'string', enum: writableStatuses }
 const itemType: ArgumentSchema = {
   type: 'string',
@@ -135,7 +135,7 @@ const newMenuItemFields: Arguments = {
 const slug: ArgumentSchema = { type: 'string', minLength: 1, pattern: '[a-zA-Z0-9_\\%-]+' }
 const content: ArgumentSchema = {
   type: ['object', 'string'],
-  properties: { raw: raw('view', 'edit'), block_version: answered('integer', 'edit') },
+  properties: { raw: raw('view', 'edit'), block_version: responded('integer', 'edit') },
 }
 const title: ArgumentSchema = {
   type: ['object', 'string'],

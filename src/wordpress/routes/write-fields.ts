@@ -7,7 +7,7 @@ const openOrClosed: ArgumentSchema = { type: 'string', enum: ['open', 'closed'] 
 const object = (properties: Arguments): ArgumentSchema => ({ type: 'object', properties })
 
 /** Sub-field that only the server writes, e.g. the HTML made of a title. */
-export const answered = (type: 'string' | 'integer' | 'boolean', ...context: string[]): ArgumentSchema => ({
+export const responded = (type: 'string' | 'integer' | 'boolean', ...context: string[]): ArgumentSchema => ({
   type,
   context,
   readonly: true,
@@ -15,21 +15,21 @@ export const answered = (type: 'string' | 'integer' | 'boolean', ...context: str
 
 export const raw = (...context: string[]): ArgumentSchema => ({ type: 'string', context })
 export const everywhere = ['view', 'edit', 'embed'] as const
-const isProtected = answered('boolean', ...everywhere)
+const isProtected = responded('boolean', ...everywhere)
 
 /** A text that is written raw and read rendered. */
-const title = object({ raw: raw('edit'), rendered: answered('string', ...everywhere) })
+const title = object({ raw: raw('edit'), rendered: responded('string', ...everywhere) })
 
 const content = object({
   raw: raw('edit'),
-  rendered: answered('string', 'view', 'edit'),
-  block_version: answered('integer', 'edit'),
+  rendered: responded('string', 'view', 'edit'),
+  block_version: responded('integer', 'edit'),
   protected: isProtected,
 })
 
 const excerpt = object({
   raw: raw('edit'),
-  rendered: answered('string', ...everywhere),
+  rendered: responded('string', ...everywhere),
   protected: isProtected,
 })
 
@@ -88,7 +88,7 @@ export const pageFields: Arguments = {
 /** Caption, description and what else belongs to the file more than to the item. */
 const mediaTexts: Arguments = {
   caption: title,
-  description: object({ raw: raw('edit'), rendered: answered('string', 'view', 'edit') }),
+  description: object({ raw: raw('edit'), rendered: responded('string', 'view', 'edit') }),
 }
 
 export const mediaFields: Arguments = {
@@ -118,7 +118,7 @@ export const blockFields: Arguments = {
   title: object({ raw: raw('view', 'edit') }),
   content: object({
     raw: raw('view', 'edit'),
-    block_version: answered('integer', 'edit'),
+    block_version: responded('integer', 'edit'),
     protected: isProtected,
   }),
   excerpt,
@@ -134,11 +134,11 @@ export const blockFields: Arguments = {
 export const navigationFields: Arguments = {
   ...published,
   ...password,
-  title: object({ raw: raw('edit', 'embed'), rendered: answered('string', ...everywhere) }),
+  title: object({ raw: raw('edit', 'embed'), rendered: responded('string', ...everywhere) }),
   content: object({
     raw: raw('edit', 'embed'),
-    rendered: answered('string', ...everywhere),
-    block_version: answered('integer', 'edit', 'embed'),
+    rendered: responded('string', ...everywhere),
+    block_version: responded('integer', 'edit', 'embed'),
     protected: isProtected,
   }),
   ...template,

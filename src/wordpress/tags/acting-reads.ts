@@ -1,4 +1,4 @@
-import type { Sensitivity } from '../../cache/decide-caching.ts'
+import type { UncacheableReason } from '../../cache/decide-caching.ts'
 import { foldPhpName } from '../arguments/php-query.ts'
 
 /** A script of WordPress that writes when it is asked by GET; with a parameter only where the query has it. */
@@ -72,7 +72,7 @@ const isNonce = (name: string, isAdmin: boolean): boolean =>
   !readingNonces.has(name) && (nonces.test(name) || (isAdmin && noncesOfAdmin.test(name)))
 
 /** Does a GET of these readings of a path, with this query, run a script that writes? */
-export const actingScriptOf = (readings: readonly string[], query: string): Sensitivity | undefined => {
+export const actingScriptOf = (readings: readonly string[], query: string): UncacheableReason | undefined => {
   if (!readings.some((path) => script.test(path) || admin.test(path))) return undefined
   const given = [...new URLSearchParams(query)].map(([name, value]) => [foldPhpName(name), value] as const)
   const isActing = patterns.some(({ pattern, parameter, reads }) => {

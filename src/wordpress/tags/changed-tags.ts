@@ -81,7 +81,7 @@ const harmlessOptions: ReadonlySet<string> = new Set([
   ...['category_children', 'can_compress_scripts', 'user_count', 'adminhash', 'new_admin_email'],
 ])
 
-/** No answer shows them. Every other option counts as a change of everything. */
+/** No response shows them. Every other option counts as a change of everything. */
 const isHarmlessOption = (name: string): boolean =>
   harmlessOptions.has(name) || name.startsWith('_transient_') || name.startsWith('_site_transient_')
 
@@ -169,7 +169,7 @@ const asWrite = (item: Item, entry: CollectionTags, action: WriteAction): SiteWr
     action,
     response: {
       status: isNew ? 201 : 200,
-      fields: [],
+      headers: [],
       content: contentOf(isGone ? { deleted: true, previous: properties } : properties),
     },
     shown: () => earlier,
@@ -178,7 +178,7 @@ const asWrite = (item: Item, entry: CollectionTags, action: WriteAction): SiteWr
 }
 
 /** More tags than this count as a change of everything. */
-const mostTags = 5_000
+const maxTags = 5_000
 
 type PostChange = Extract<Change, { kind: 'post' }>
 
@@ -297,7 +297,7 @@ export const createChangedTags = (
     const tags = new Set<string>()
     for (const change of changes) {
       const described = describedChange(names, change)
-      if (described === undefined || tags.size > mostTags) return undefined
+      if (described === undefined || tags.size > maxTags) return undefined
       for (const tag of ofOne(change) ?? [names.undescribed]) tags.add(tag)
       for (const tag of described) tags.add(tag)
     }

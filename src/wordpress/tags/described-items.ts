@@ -5,7 +5,7 @@ import {
   type TagNames,
 } from '../../cache/tagger.ts'
 import { isJsonObject } from '../../http/json-text.ts'
-import { type FieldLines, fieldValue } from '../../http/message.ts'
+import { type HeaderLines, headerValue } from '../../http/message.ts'
 import type { Found } from '../../service/row.ts'
 import { coreProperties, listedByName } from '../routes/properties.ts'
 import {
@@ -60,7 +60,7 @@ const unreadable: Description = {
 
 /** Longer content gets coarse tags: reading it would delay other requests too long. */
 const longestContent = 262_144
-const mostEmbedded = 256
+const maxEmbedded = 256
 
 export const lookUp = <Value>(table: Readonly<Record<string, Value>>, key: unknown): Value | undefined =>
   typeof key === 'string' && Object.hasOwn(table, key) ? table[key] : undefined
@@ -142,8 +142,8 @@ export const describeItems = (content: Buffer, collection: string, isList = fals
     value,
     added: addedIn(namedMembers(value, collection, isList) ?? subjects, collection, items, described),
     items: complete.length === items.length ? complete : undefined,
-    embedded: described.slice(0, mostEmbedded),
-    embeddedKnown: embedded.length <= mostEmbedded && !embedded.includes(undefined),
+    embedded: described.slice(0, maxEmbedded),
+    embeddedKnown: embedded.length <= maxEmbedded && !embedded.includes(undefined),
     deleted: isJsonObject(value) && value['deleted'] === true && previousOf(value) !== undefined,
   }
 }
@@ -162,9 +162,9 @@ export const integersOf = (value: unknown): readonly number[] | undefined => {
 }
 
 /** Does the response contain all members of the list? WordPress counts items that the client may not see. */
-const isComplete = (args: TaggedArguments, fields: FieldLines, shown: number): boolean => {
-  const pages = fieldValue(fields, 'x-wp-totalpages')
-  const total = fieldValue(fields, 'x-wp-total')
+const isComplete = (args: TaggedArguments, fields: HeaderLines, shown: number): boolean => {
+  const pages = headerValue(fields, 'x-wp-totalpages')
+  const total = headerValue(fields, 'x-wp-total')
   if (total !== undefined && Number(total) !== shown) return false
   const first = args['page'] === undefined || args['page'] === 1
   return (pages === '0' || pages === '1') && first && args['offset'] === undefined
@@ -235,9 +235,9 @@ const showsOnly = (args: TaggedArguments, status: string): boolean => {
 }
 
 /** Above this number, broader tags replace item tags. */
-export const mostItemTags = 256
+export const maxItemTags = 256
 
-const itemsKnown = ({ items }: Description): boolean => items !== undefined && items.length <= mostItemTags
+const itemsKnown = ({ items }: Description): boolean => items !== undefined && items.length <= maxItemTags
 
 /** Tags of a list for items that it does not show but that may join it. */
 export const listTags = (
@@ -263,7 +263,7 @@ export const listTags = (
   const filter = appliedFilter(entry.filters, args)
   if (filter === undefined) return [names.list(collection), ...relatedUnless([]), ...text]
   const { argument, property } = filter
-  const whole = itemsKnown(description) && isComplete(args, response.fields, description.items?.length ?? 0)
+  const whole = itemsKnown(description) && isComplete(args, response.headers, description.items?.length ?? 0)
   return [
     ...filter.values.map((value) => names.filtered(collection, property, value)),
     names.filteredBy(collection, property),
@@ -274,7 +274,7 @@ export const listTags = (
 }
 
 /** A response that names more items counts as one that may name any item. */
-const mostNamed = 128
+const maxNamed = 128
 
 /** Tags of a response that may name any item of a collection. */
 const anyOf = (names: TagNames, collection: string): readonly string[] => [
@@ -365,7 +365,7 @@ export const namedTags = (
     linksItems ? linkedBy(names, properties) : namedIn(names, properties, isWhole ? expected : []),
   )
   const tags = new Set([...named, ...imageTags(names, content)])
-  return tags.size > mostNamed ? someOf(names) : [...tags]
+  return tags.size > maxNamed ? someOf(names) : [...tags]
 }
 
 /** The item in a path; revisions and autosaves are parts of their parent. */

@@ -9,7 +9,7 @@ import {
   type TagNames,
   upstreamTags,
 } from '../../cache/tagger.ts'
-import { rememberedFor } from '../../http/memo.ts'
+import { memoizeByObject } from '../../http/memo.ts'
 import { contentText } from '../../http/message.ts'
 import type { Tagger } from '../../service/contract.ts'
 import type { Found, Row } from '../../service/row.ts'
@@ -24,7 +24,7 @@ import {
   itemInPath,
   listTags,
   lookUp,
-  mostItemTags,
+  maxItemTags,
   namedTags,
 } from './described-items.ts'
 import { linkedTags } from './linked-items.ts'
@@ -86,7 +86,7 @@ const collectionOf = (row: Row): string => {
 
 const itemTags = (names: TagNames, items: readonly DescribedItem[]): string[] =>
   items
-    .slice(0, mostItemTags)
+    .slice(0, maxItemTags)
     .map(({ collection, id }) => names.item(collection, id))
     .filter((tag) => tag !== undefined)
 
@@ -94,7 +94,7 @@ const rendersOthers = createRendersOthers()
 const rendersMoreThanPages = createRendersOthers(pageLists)
 
 /** For collections whose content has more classes that render nothing else. */
-const judgeFor = rememberedFor((classes: readonly string[]) => createRendersOthers({ classes }))
+const judgeFor = memoizeByObject((classes: readonly string[]) => createRendersOthers({ classes }))
 
 const judgeOf = ({ ownClasses }: CollectionTags): ((text: string) => boolean) =>
   ownClasses === undefined ? rendersOthers : judgeFor(ownClasses)
@@ -153,7 +153,7 @@ const contentTags = (
     tags.push(names.embedded)
     const shown = (description?.items?.length ?? 0) + (description?.embedded.length ?? 0)
     const isKnown = description?.items !== undefined && description.embeddedKnown
-    if (!isKnown || shown > mostItemTags) tags.push(names.opaque)
+    if (!isKnown || shown > maxItemTags) tags.push(names.opaque)
   }
   tags.push(...renderedTags(names, entry, content, description, linked))
   return tags
@@ -195,7 +195,7 @@ const embeddingTags = (
   if (!isEmbedding) return []
   const inPath = itemInPath(match)
   const ids = (description.items ?? [])
-    .slice(0, mostItemTags)
+    .slice(0, maxItemTags)
     .map((item) => [item.collection, item.id] as const)
   const all = inPath === undefined ? ids : [...ids, [collection, inPath] as const]
   return all.map(([of, id]) => names.embedding(of, id)).filter((tag) => tag !== undefined)
@@ -314,7 +314,7 @@ export const createSiteTagger = ({
       const companion = companionTags(names, response)
       // The table does not decide about a response of which everything is known, unless a write was not reported.
       const tableNames = companion.isComplete ? inDescribed : names
-      const upstream = [...upstreamTags(names, response.fields), ...companion.tags]
+      const upstream = [...upstreamTags(names, response.headers), ...companion.tags]
       const isEmbedding = embeds(args, response)
       const ofContent = contentTags(
         tableNames,
@@ -340,7 +340,7 @@ export const createSiteTagger = ({
     changedTags: createChangedTags(names, table, writtenTags),
     isReadable,
     writtenTags: (match, given, method, response, shown, isReported = false) => {
-      const asked = response === undefined ? [] : invalidatedGroups(names, response.fields)
+      const asked = response === undefined ? [] : invalidatedGroups(names, response.headers)
       if (isReported || outcomeOf(response) === 'nothing') return asked
       const collection = match === undefined ? '' : collectionOf(match.row)
       const entry = lookUp(table, collection)

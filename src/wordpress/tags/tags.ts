@@ -22,7 +22,7 @@ export type CollectionTags = {
   /** A new or deleted item appears in the responses of the item that this property names. */
   readonly owners?: readonly Owner[]
   /**
-   * A write may give or take a caller's rights, or end a credential: no caller's own answers are left, unless an update of an item
+   * A write may give or take a caller's rights, or end a credential: no caller's own responses are left, unless an update of an item
    * gives no other arguments than these.
    */
   readonly rights?: { readonly unlessOnly: readonly string[] }
@@ -40,7 +40,7 @@ export type CollectionTags = {
   readonly renders?: 'none' | 'any'
   /** Classes in its content that stand for nothing but the item itself, as regular expressions. */
   readonly ownClasses?: readonly string[]
-  /** Its items may name others by their ids, and always do so in these properties unless the answer is trimmed; see `namedItems`. */
+  /** Its items may name others by their ids, and always do so in these properties unless the response is trimmed; see `namedItems`. */
   readonly names?: readonly string[]
   /** The responses that its actions change, where they differ from a creation. */
   readonly action?: WriteEffect

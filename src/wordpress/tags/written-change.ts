@@ -4,7 +4,7 @@ import { isJsonObject, ownMember, parsedJson } from '../../http/json-text.ts'
 import type { PropertyReaches } from '../routes/property-reaches.ts'
 import type { NamedEffect, Refinement } from '../routes/refinements.ts'
 import { integersOf, type Properties } from './described-items.ts'
-import { earlyRefusals } from './sensitivity.ts'
+import { earlyRefusals } from './uncacheable.ts'
 
 /** WordPress sends this 501 if the collection has no trash: the only 5xx after which certainly nothing has changed. */
 const hasNoTrash = ({ status, content }: WriteResponse): boolean =>

@@ -42,7 +42,7 @@ const onlyItem = (description: Description | undefined): DescribedItem | undefin
   description?.items?.length === 1 ? description.items[0] : undefined
 
 /** Number of stored responses that are searched for the item as it was before the write. */
-const mostSearched = 8
+const maxSearched = 8
 
 /** Responses show only links to autosaves; but an autosave may replace the texts of a draft. */
 const isAutosave = ({ match, entry }: SiteWrite): boolean =>
@@ -55,7 +55,7 @@ export const createWrittenTags = (
   const stateBefore = ({ collection, entry, shown }: SiteWrite, tag: string): ItemState => {
     const { refinement } = entry
     if (refinement === undefined) return undefined
-    for (const content of shown(tag).slice(0, mostSearched)) {
+    for (const content of shown(tag).slice(0, maxSearched)) {
       const items = describeItems(content, collection).items ?? []
       const item = items.find((candidate) => names.item(candidate.collection, candidate.id) === tag)
       if (item !== undefined && isComparable(item.properties, refinement)) return item.properties
@@ -212,7 +212,7 @@ export const createWrittenTags = (
     const wanted = { ...fellows.rendered, [fellows.property]: state[fellows.property] }
     if (wanted[fellows.property] === undefined) return false
     return shown(names.any(collection))
-      .slice(0, mostSearched)
+      .slice(0, maxSearched)
       .some((content) =>
         describeItems(content, collection).items?.some(({ properties }) =>
           Object.entries(wanted).every(([name, value]) => isDeepStrictEqual(properties[name], value)),
@@ -273,7 +273,7 @@ export const createWrittenTags = (
   /** Did a stored object without an id show a text in that property? */
   const wasShown = ({ collection, shown }: SiteWrite, name: string): boolean =>
     shown(names.any(collection))
-      .slice(0, mostSearched)
+      .slice(0, maxSearched)
       .some((content) => {
         const value = parsedContent(content) as Readonly<Record<string, unknown>> | null | undefined
         const text = value?.[name]

@@ -13,7 +13,7 @@ import { leaveUnread, type Tally } from '../holding.ts'
 import type { Scene } from '../scene.ts'
 import { site, siteReads, siteService } from '../services.ts'
 
-// Batches: many requests in one, whose answers are collected.
+// Batches: many requests in one, whose responses are collected.
 
 const settings = ({ upstream }: Pick<Scene, 'upstream'>): Tree => ({
   services: { site: siteService(upstream, { batch: { split: 'item' } }) },
@@ -22,7 +22,7 @@ const settings = ({ upstream }: Pick<Scene, 'upstream'>): Tree => ({
 const batch = (requests: readonly unknown[]): string => JSON.stringify({ requests })
 
 const path = `${site}/batch/v1`
-const fields = { 'Content-Type': 'application/json' }
+const headers = { 'Content-Type': 'application/json' }
 
 const post = (content: string): string =>
   `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(content)}\r\n\r\n${content}`
@@ -59,29 +59,29 @@ const costly: readonly (readonly [title: string, content: string])[] = [
   ],
 ]
 
-type Answered = readonly (readonly [title: string, status: number, ms: number])[]
+type Responded = readonly (readonly [title: string, status: number, ms: number])[]
 
 export const batchRows: readonly AttackRow[] = [
-  row<Answered>({
+  row<Responded>({
     name: 'batch-contents',
     isShort: true,
     description: 'Large and deep contents do not stop the event loop for 200 ms.',
     settings,
     reads: siteReads,
     attack: async (scene) => {
-      const answers: (readonly [string, number, number])[] = []
+      const responses: (readonly [string, number, number])[] = []
       for (const [title, content] of costly) {
         const { status, ms } = await ask(scene.origin, path, {
           method: 'POST',
-          fields,
+          headers,
           content,
           timeoutMs: 20_000,
         })
-        answers.push([title, status, Math.round(ms)])
+        responses.push([title, status, Math.round(ms)])
       }
-      return answers
+      return responses
     },
-    verdict: all(blockedFor(200), ({ found }: Seen<Answered>) =>
+    verdict: all(blockedFor(200), ({ found }: Seen<Responded>) =>
       found.flatMap(([title, status]) => (status === 0 ? [fault(`${title}: no answer`)] : [])),
     ),
   }),
@@ -104,24 +104,24 @@ export const batchRows: readonly AttackRow[] = [
       leaveUnread(scene, signal, { sockets: 60, addresses: attackers(20), bytes: post(largeReads()) }),
     verdict: riseAbove(300),
   }),
-  row<Answered>({
+  row<Responded>({
     name: 'batches-mixed',
     description:
       'Large batches with deep contents, reads and writes come one after the other on four connections.',
     settings,
     reads: siteReads,
     attack: async (scene, signal) => {
-      const answers: (readonly [string, number, number])[] = []
+      const responses: (readonly [string, number, number])[] = []
       const one = async (at: number): Promise<void> => {
         for (let turn = at; !signal.aborted; turn += 1) {
           const [title, content] =
             turn % 3 === 0 ? ['large reads', largeReads()] : (costly[turn % costly.length] ?? ['', ''])
-          const { status, ms } = await ask(scene.origin, path, { method: 'POST', fields, content })
-          answers.push([title, status, Math.round(ms)])
+          const { status, ms } = await ask(scene.origin, path, { method: 'POST', headers, content })
+          responses.push([title, status, Math.round(ms)])
         }
       }
       await Promise.all([0, 1, 2, 3].map(one))
-      return answers
+      return responses
     },
     verdict: all(riseAbove(300), blockedFor(400)),
   }),

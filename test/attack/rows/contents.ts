@@ -28,7 +28,7 @@ const upload = (title: string, type: string, more: Partial<Sent> = {}): Sent => 
   path: '/echo/up',
   method: 'POST',
   content,
-  fields: { 'Content-Type': type },
+  headers: { 'Content-Type': type },
   ...more,
 })
 const contents: readonly Sent[] = [
@@ -46,7 +46,7 @@ const contents: readonly Sent[] = [
   upload('a form of several parts', 'multipart/form-data; boundary=x'),
   upload('a file of text for the site', 'text/plain', {
     path: `${site}/site/v2/media`,
-    fields: { 'Content-Type': 'text/plain', 'Content-Disposition': 'attachment; filename="a.txt"' },
+    headers: { 'Content-Type': 'text/plain', 'Content-Disposition': 'attachment; filename="a.txt"' },
   }),
   upload('text/plain to plants', 'text/plain', { path: '/plants' }),
 ]
@@ -71,15 +71,15 @@ const lostContents = async (scene: Scene, isHttp2: boolean): Promise<Lost> => {
   const origin = originOf(scene)
   for (const sent of contents) {
     origin.received.length = 0
-    const answer = await (isHttp2 && !sent.isChunked
+    const response = await (isHttp2 && !sent.isChunked
       ? askHttp2(scene, sent.path, sent)
       : ask(scene.origin, sent.path, sent))
     const arrived = origin.received[0]?.content.toString('latin1')
     // An open service takes all types; the others refuse what they do not take.
     const mayRefuse = !sent.path.startsWith('/echo')
-    const isRefused = mayRefuse && arrived === undefined && answer.status >= 400 && answer.status < 500
+    const isRefused = mayRefuse && arrived === undefined && response.status >= 400 && response.status < 500
     if (!isRefused && arrived !== sent.content) {
-      lost.push(`${sent.title}: answered ${answer.status}, the upstream got ${JSON.stringify(arrived)}`)
+      lost.push(`${sent.title}: answered ${response.status}, the upstream got ${JSON.stringify(arrived)}`)
     }
   }
   return lost
@@ -236,19 +236,19 @@ export const contentRows: readonly AttackRow[] = [
       services: { open: openService(upstream), plants: plantsService(upstream) },
     }),
     attack: async ({ origin }) => {
-      const answers: { status: number; ms: number }[] = []
+      const responses: { status: number; ms: number }[] = []
       for (const type of ['text/plain', 'application/json', 'image/png', ';;;']) {
-        const fields = { 'Content-Type': type, 'Content-Length': '67000000', Connection: 'close' }
+        const headers = { 'Content-Type': type, 'Content-Length': '67000000', Connection: 'close' }
         const { status, ms } = await ask(origin, '/plants', {
           method: 'POST',
-          fields,
+          headers,
           isChunked: true,
           content: 'abc',
           timeoutMs: 2_500,
         })
-        answers.push({ status, ms })
+        responses.push({ status, ms })
       }
-      return answers
+      return responses
     },
     verdict: ({ found }) =>
       found.flatMap(({ status, ms }, at) =>

@@ -3,7 +3,7 @@ import {
   type AttackRow,
   all,
   faultsOf,
-  mostResidentMiB,
+  maxResidentMiB,
   type Reads,
   residentAbove,
   row,
@@ -37,8 +37,8 @@ type Framing = {
   readonly pieces: (count: number) => string | Buffer
 }
 
-const head = ({ path, type }: Target, fields: string): string =>
-  `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\n${fields}\r\n\r\n`
+const head = ({ path, type }: Target, headers: string): string =>
+  `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\n${headers}\r\n\r\n`
 const inChunks = (chunk: string): Framing => ({
   begin: (target) => head(target, 'Transfer-Encoding: chunked'),
   pieces: (pieces) => chunk.repeat(pieces),
@@ -70,7 +70,7 @@ type Found = { readonly tally: Tally; readonly bufferedBytes: number }
 
 const nothingLeft = ({ found }: { readonly found: Found }) =>
   faultsOf(found.bufferedBytes === 0 ? [] : [`${found.bufferedBytes} octets of bodies are still counted`])
-const verdict = all<Found>(residentAbove(mostResidentMiB), nothingLeft)
+const verdict = all<Found>(residentAbove(maxResidentMiB), nothingLeft)
 
 const sendOctets = async (
   scene: Scene,

@@ -10,7 +10,7 @@ import { openService, site, siteReads, siteService, withTls } from '../services.
 
 const plain = ({ upstream }: Pick<Scene, 'upstream'>): Tree => ({ services: { open: openService(upstream) } })
 
-const mostLines = 50
+const maxLines = 50
 
 const linesSince = (scene: Scene, before: number): number => {
   const lines = scene.gateway.program.output().split('\n').length
@@ -21,7 +21,7 @@ const linesNow = (scene: Scene): number => scene.gateway.program.output().split(
 
 type Lines = { readonly lines: number }
 const tooManyLines = ({ found }: { found: Lines }) =>
-  found.lines <= mostLines ? [] : [fault(`${found.lines} log lines, more than ${mostLines}`)]
+  found.lines <= maxLines ? [] : [fault(`${found.lines} log lines, more than ${maxLines}`)]
 
 const malformed: readonly string[] = [
   'GET /open/%zz HTTP/1.1',
@@ -48,7 +48,7 @@ const askTraced = async (scene: Scene, ids: () => string): Promise<Traced> => {
     await Promise.all(
       Array.from({ length: 40 }, () =>
         ask(scene.origin, '/open/hit/a', {
-          fields: { traceparent: `00-${ids()}-b7ad6b7169203331-01` },
+          headers: { traceparent: `00-${ids()}-b7ad6b7169203331-01` },
         }),
       ),
     )
@@ -69,7 +69,7 @@ const collected = async (scene: Pick<Scene, 'upstream' | 'resources'>): Promise<
 }
 
 /** The honest reader is traced as well: some of its requests, at the ratio, are recorded beside those of the attack. */
-const mostTraces = 40
+const maxTraces = 40
 
 const tracing = (name: string, description: string, ids: () => string): AttackRow =>
   row<Traced>({
@@ -79,7 +79,7 @@ const tracing = (name: string, description: string, ids: () => string): AttackRo
     settings: collected,
     attack: (scene) => askTraced(scene, ids),
     verdict: ({ found }) =>
-      found.traces <= mostTraces
+      found.traces <= maxTraces
         ? []
         : [fault(`${found.traces} of ${found.asked} requests were recorded, with a ratio of 0.02`)],
   })
@@ -112,7 +112,7 @@ export const operatorRows: readonly AttackRow[] = [
       await flood(scene, AbortSignal.timeout(15_000), {
         connections: 8,
         addresses: [attacker],
-        most: 1_000,
+        max: 1_000,
         head: (number) => malformed[number % malformed.length] ?? '',
       })
       await sleep(500)
@@ -138,14 +138,14 @@ export const operatorRows: readonly AttackRow[] = [
     settings: plain,
     attack: async (scene) => {
       const found: string[] = []
-      for (const fields of proxied) {
+      for (const headers of proxied) {
         const { status } = await ask(scene.gateway.adminOrigin, '/cache/purge', {
           method: 'POST',
           from: '127.0.0.1',
-          fields: { 'Content-Type': 'application/json', ...fields },
+          headers: { 'Content-Type': 'application/json', ...headers },
           content: '{"all":true}',
         })
-        if (status !== 403) found.push(`with ${Object.keys(fields)[0]}: status ${status}`)
+        if (status !== 403) found.push(`with ${Object.keys(headers)[0]}: status ${status}`)
       }
       return found
     },
@@ -170,11 +170,11 @@ export const operatorRows: readonly AttackRow[] = [
       const statuses = await flood(scene, AbortSignal.timeout(15_000), {
         connections: 8,
         addresses: [attacker],
-        most: 1_000,
+        max: 1_000,
         head: (number) => head(`${ways[number % ways.length]}${number.toString(16)}`),
       })
       const other = await ask(scene.origin, '/open/limited', {
-        fields: { 'X-Forwarded-For': '2001:db8:0:2::1' },
+        headers: { 'X-Forwarded-For': '2001:db8:0:2::1' },
       })
       return { passed: statuses['200'] ?? 0, other: other.status }
     },

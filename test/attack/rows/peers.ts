@@ -17,24 +17,25 @@ import { openService } from '../services.ts'
 const genuine = 'genuine-content'
 const tampered = 'tampered-conten'
 
-type Head = { status?: number; fields?: string[] }
+type Head = { status?: number; headers?: string[] }
 type Forgery = {
   readonly title: string
   /** Changes the head of a decoded entry, and gives the content. */
   readonly forge: (facts: Head, content: Buffer) => Buffer
-  /** What an answer to a client must not hold. */
+  /** What a response to a client must not hold. */
   readonly wrong: RegExp
 }
 
 const withLine =
   (name: string, value: string) =>
   (facts: Head, content: Buffer): Buffer => {
-    const { fields = [] } = facts
+    const { headers = [] } = facts
     const kept: string[] = []
-    for (let at = 0; at < fields.length; at += 2) {
-      if (fields[at]?.toLowerCase() !== name.toLowerCase()) kept.push(fields[at] ?? '', fields[at + 1] ?? '')
+    for (let at = 0; at < headers.length; at += 2) {
+      if (headers[at]?.toLowerCase() !== name.toLowerCase())
+        kept.push(headers[at] ?? '', headers[at + 1] ?? '')
     }
-    facts.fields = [...kept, name, value]
+    facts.headers = [...kept, name, value]
     return content
   }
 const withStatus =
@@ -76,13 +77,13 @@ const forgeries: readonly Forgery[] = [
 
 const redisOf = new WeakMap<Resources, RedisServer>()
 
-const answering: Script = (_, wire) =>
-  wire.respond({ fields: { 'Content-Type': 'text/plain', 'X-Kind': 'genuine' }, content: genuine })
+const responding: Script = (_, wire) =>
+  wire.respond({ headers: { 'Content-Type': 'text/plain', 'X-Kind': 'genuine' }, content: genuine })
 
 const settingsWith =
   (shared: Tree) =>
   async (scene: Pick<Scene, 'upstream' | 'resources'>): Promise<Tree> => {
-    const origin = await scriptedOrigin(scene, answering)
+    const origin = await scriptedOrigin(scene, responding)
     const redis = await startRedisServer()
     redisOf.set(scene.resources, redis)
     scene.resources.add(() => redis.stop())
@@ -103,7 +104,7 @@ const settingsWith =
     }
   }
 
-/** A gateway uses what others stored when it has heard of all their writes for long enough: a new ledger is made to look old. */
+/** A gateway uses what others stored when it has acknowledged all their writes for long enough: a new ledger is made to look old. */
 const trusting = async (scene: Scene, gateway: GatewayProcess): Promise<void> => {
   await redisOf.get(scene.resources)?.command('HSET', '{trellis}:ledger', 'born', '1')
   for (let tries = 0; tries < 200; tries += 1) {
@@ -125,7 +126,7 @@ const redisClient = async (scene: Scene) => {
 
 type Client = Awaited<ReturnType<typeof redisClient>>
 
-/** Entries of the scripted origin: the honest reader has its own beside them. Storing goes on after the answer. */
+/** Entries of the scripted origin: the honest reader has its own beside them. Storing goes on after the response. */
 const storedEntries = async (
   client: Client,
   count: number,
@@ -191,10 +192,10 @@ const forgeEntries = async (scene: Scene): Promise<readonly string[]> => {
   for (const [at, { title, wrong }] of forgeries.entries()) {
     const one = (close: string) => `GET /echo/e${at}x HTTP/1.1\r\nHost: a\r\n${close}\r\n`
     const bytes = await exchangeBytes(other.origin, one('') + one('Connection: close\r\n'), 1_500)
-    const answers = bytes.match(/HTTP\/1\.1 \d{3}/g)?.length ?? 0
-    if (wrong.test(bytes) || answers !== 2) {
+    const responses = bytes.match(/HTTP\/1\.1 \d{3}/g)?.length ?? 0
+    if (wrong.test(bytes) || responses !== 2) {
       found.push(
-        `${title}: ${answers} answers to two requests, the first begins ${JSON.stringify(bytes.slice(0, 40))}`,
+        `${title}: ${responses} answers to two requests, the first begins ${JSON.stringify(bytes.slice(0, 40))}`,
       )
     }
   }

@@ -9,7 +9,7 @@ import { openService } from '../services.ts'
 
 const names = 'accept-language'
 
-/** Field names as PHP shows them to programs: `_` and `-` are one, and the last one wins. */
+/** Header names as PHP shows them to programs: `_` and `-` are one, and the last one wins. */
 const folded = (head: string): Map<string, string> =>
   new Map(
     head
@@ -24,11 +24,11 @@ const folded = (head: string): Map<string, string> =>
       }),
   )
 
-/** Answers with the value of the field that `Vary` names: `/x?vary=NAME`. */
+/** Responses with the value of the header that `Vary` names: `/x?vary=NAME`. */
 const varying: Script = ({ target, head }, wire) => {
   const name = /vary=([A-Za-z-]+)/.exec(target)?.[1] ?? names
   wire.respond({
-    fields: { 'Content-Type': 'text/plain', 'Cache-Control': 'max-age=60', Vary: name },
+    headers: { 'Content-Type': 'text/plain', 'Cache-Control': 'max-age=60', Vary: name },
     content: `for ${folded(head).get(name.toLowerCase()) ?? 'none'}`,
   })
 }
@@ -54,8 +54,8 @@ const scripted =
 type Poison = {
   readonly title: string
   readonly vary: string
-  readonly first: Question['fields']
-  readonly second: Question['fields']
+  readonly first: Question['headers']
+  readonly second: Question['headers']
   /** What the second caller must get, or one of several; none: what it gets where no one else has asked before. */
   readonly right: readonly string[]
   /** Address of the second caller. */
@@ -135,7 +135,7 @@ const addresses: readonly Poison[] = [
   forwarded('X-Real-IP', { 'X-Real-IP': '10.0.0.1' }, { 'X-Real-IP': '10.0.0.2' }),
 ]
 
-/** An upstream must have been asked for the second caller, or told the same: its own answer to its own request is always right. */
+/** An upstream must have been asked for the second caller, or told the same: its own response to its own request is always right. */
 const poisoned = async (scene: Scene, list: readonly Poison[]): Promise<readonly string[]> => {
   const origin = originOf(scene)
   const found: string[] = []
@@ -143,10 +143,10 @@ const poisoned = async (scene: Scene, list: readonly Poison[]): Promise<readonly
   for (const { title, vary, first, second, right, from } of list) {
     number += 1
     const askSecond = (path: string) =>
-      ask(scene.origin, path, { fields: second ?? {}, from: from ?? attacker })
+      ask(scene.origin, path, { headers: second ?? {}, from: from ?? attacker })
     const askBoth = async (path: string): Promise<string> => {
       // More than once: with workers, each of them has a cache.
-      for (let turn = 0; turn < 3; turn += 1) await ask(scene.origin, path, { fields: first ?? {} })
+      for (let turn = 0; turn < 3; turn += 1) await ask(scene.origin, path, { headers: first ?? {} })
       return (await askSecond(path)).text
     }
     const alone = await askSecond(`/echo/alone${number}?vary=${vary}`)
@@ -162,7 +162,7 @@ const poisoned = async (scene: Scene, list: readonly Poison[]): Promise<readonly
   return found
 }
 
-/** Fields in which clients could tell an upstream another host, address, scheme, path or method. */
+/** Headers in which clients could tell an upstream another host, address, scheme, path or method. */
 const notSentOn = [
   'X-HTTP-Host-Override',
   'Front-End-Https',
@@ -253,7 +253,7 @@ const withTokens = [
   'X-Acme-Token',
 ].map((name) => `${name}: t\r\nCache-Control: public, max-age=60`)
 
-/** Answers with the lines of that number and a number of its own: `/x?N`. */
+/** Responses with the lines of that number and a number of its own: `/x?N`. */
 const withLines: Script = ({ target }, wire, count) => {
   const lines = [...forNobodyElse, ...withTokens][Number(target.split('?')[1])] ?? 'X-None: 1'
   const content = `number ${count}`
@@ -267,16 +267,16 @@ const part = (value: object): string => Buffer.from(JSON.stringify(value)).toStr
 const claims = part({ sub: 'admin', iss: 'https://id.example', aud: 'a', exp: 4_102_444_800 })
 const forgedToken = `${part({ alg: 'ES256', kid: 'a' })}.${claims}.${'A'.repeat(86)}`
 
-/** In the field of the token: no upstream may get what the gateway has not verified. */
+/** In the header of the token: no upstream may get what the gateway has not verified. */
 const forgedSpellings = [
   ...['Bearer\t{}', '{}', 'JWT {}', 'Token {}', 'Bearer,{}', 'Bearer={}', 'Basic eA==, Bearer {}'],
   ...[', Bearer {}', 'Bearer{}', 'Token token="{}"', 'DPoP {}', 'Bearer  {} x', 'x;Bearer {}', '"{}"'],
   ...['Bearer: {}', 'Bearer {}', 'bearer {}', 'Basic {}', 'JWT{}'],
 ].map((spelling) => spelling.replace('{}', forgedToken))
 
-/** Answers with all that it was sent. */
+/** Responses with all that it was sent. */
 const echoing: Script = ({ head }, wire) =>
-  wire.respond({ fields: { 'Content-Type': 'text/plain' }, content: head })
+  wire.respond({ headers: { 'Content-Type': 'text/plain' }, content: head })
 
 const poisoning = (
   name: string,
@@ -297,7 +297,7 @@ const poisoning = (
 const failingLeader: Script = async ({ head }, wire) => {
   await new Promise((resolve) => setTimeout(resolve, 300))
   const isLeader = /x-break/i.test(head)
-  wire.respond({ status: isLeader ? 500 : 200, fields: { 'Content-Type': 'text/plain' }, content: 'x' })
+  wire.respond({ status: isLeader ? 500 : 200, headers: { 'Content-Type': 'text/plain' }, content: 'x' })
 }
 
 export const poisoningRows: readonly AttackRow[] = [
@@ -317,7 +317,7 @@ export const poisoningRows: readonly AttackRow[] = [
     attack: async (scene) => {
       const found: string[] = []
       for (const name of notSentOn) {
-        const { text } = await ask(scene.origin, `/echo/${name}`, { fields: { [name]: 'planted.test' } })
+        const { text } = await ask(scene.origin, `/echo/${name}`, { headers: { [name]: 'planted.test' } })
         if (text.includes('planted.test')) found.push(`${name} reached the upstream`)
       }
       return found
@@ -333,7 +333,7 @@ export const poisoningRows: readonly AttackRow[] = [
       const found: string[] = []
       for (const name of credentials) {
         const get = (value: string) =>
-          ask(scene.origin, `/echo/${name}`, { fields: { [name]: value }, from: attacker })
+          ask(scene.origin, `/echo/${name}`, { headers: { [name]: value }, from: attacker })
         await get('first-caller')
         if ((await get('second-caller')).text.includes('first-caller')) found.push(`${name} is shared`)
       }
@@ -382,10 +382,10 @@ export const poisoningRows: readonly AttackRow[] = [
       const found: string[] = []
       for (const mount of ['/writes', '/never']) {
         for (const value of forgedSpellings) {
-          const { status } = await ask(scene.origin, `${mount}/x`, { fields: { Authorization: value } })
+          const { status } = await ask(scene.origin, `${mount}/x`, { headers: { Authorization: value } })
           if (status !== 401) found.push(`${mount}: ${status} for ${value.replace(forgedToken, 'TOKEN')}`)
         }
-        const basic = await ask(scene.origin, `${mount}/x`, { fields: { Authorization: 'Basic eDp5IHo=' } })
+        const basic = await ask(scene.origin, `${mount}/x`, { headers: { Authorization: 'Basic eDp5IHo=' } })
         if (!basic.text.includes('eDp5IHo=')) found.push(`${mount}: Basic does not reach the upstream`)
       }
       return found
@@ -401,7 +401,7 @@ export const poisoningRows: readonly AttackRow[] = [
       const statuses: Record<string, number> = {}
       for (let turn = 0; turn < 3; turn += 1) {
         const path = `/echo/led-${turn}`
-        const leader = ask(scene.origin, path, { fields: { 'X-Break': '1' } })
+        const leader = ask(scene.origin, path, { headers: { 'X-Break': '1' } })
         await new Promise((resolve) => setTimeout(resolve, 80))
         const waiters = await Promise.all(
           Array.from({ length: 20 }, () => ask(scene.origin, path, { from: '127.0.0.4' })),

@@ -8,8 +8,8 @@ import { openService, plantsService, site, siteService } from '../services.ts'
 
 // Requests that are refused, whose bodies go on; and tokens that no key fits, while their issuer answers as it likes.
 
-const post = (path: string, fields: string): string =>
-  `POST ${path} HTTP/1.1\r\nHost: a\r\n${fields}Transfer-Encoding: chunked\r\n\r\n`
+const post = (path: string, headers: string): string =>
+  `POST ${path} HTTP/1.1\r\nHost: a\r\n${headers}Transfer-Encoding: chunked\r\n\r\n`
 
 /** Each is answered before its content is needed. */
 const refused: readonly (readonly [title: string, head: string])[] = [
@@ -121,7 +121,7 @@ const issuers: Readonly<Record<string, Script>> = {
   },
   failing: (_, wire) => wire.respond({ status: 500, content: 'no' }),
   resetting: (_, wire) => wire.reset(),
-  redirecting: ({ target }, wire) => wire.respond({ status: 302, fields: { Location: `${target}x` } }),
+  redirecting: ({ target }, wire) => wire.respond({ status: 302, headers: { Location: `${target}x` } }),
   'of many keys': (_, wire) =>
     wire.respond({
       content: JSON.stringify({ keys: Array.from({ length: 2_000 }, (_, at) => ({ kid: `${at}` })) }),
@@ -158,7 +158,7 @@ const issuerRow = (kind: string, script: Script | undefined, rightStatus: string
           number += 1
           const token = await issuer.token({ header: { kid: `kid-${number}-${Math.random()}` } })
           const { status } = await ask(scene.origin, '/guarded/x', {
-            fields: { Authorization: `Bearer ${token}` },
+            headers: { Authorization: `Bearer ${token}` },
           })
           count(statuses, String(status))
         }

@@ -63,7 +63,7 @@ const withServices =
   (services: Services, more: Tree = {}): AttackRow['settings'] =>
   async (scene) => {
     const origin = await scriptedOrigin(scene, (_, wire) =>
-      wire.respond({ fields: json, content: '{"id":1}' }),
+      wire.respond({ headers: json, content: '{"id":1}' }),
     )
     return {
       ...more,

@@ -156,7 +156,7 @@ export const starvingRows: readonly AttackRow[] = [
       const statuses = await flood(scene, signal, {
         connections: 1_000,
         addresses: [attacker],
-        most: Number.POSITIVE_INFINITY,
+        max: Number.POSITIVE_INFINITY,
         head: () => `GET ${openReads.hit} HTTP/1.1`,
       })
       clearInterval(newConnection)
@@ -203,7 +203,7 @@ export const starvingRows: readonly AttackRow[] = [
         ...openUpload,
         sockets: 1_000,
         addresses: [attacker],
-        fields: ofOneNetwork,
+        headers: ofOneNetwork,
       }),
   }),
 ]

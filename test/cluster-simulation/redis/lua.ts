@@ -192,11 +192,11 @@ const compile = (source: string): string => {
     at += 1
     return single(`${sign}(${one(expression(unaryLevel))})`)
   }
-  const expression = (least: number): Code => {
+  const expression = (min: number): Code => {
     let left = operand()
     for (;;) {
       const [level, code] = (look().kind === 'string' ? undefined : binary[look().text]) ?? []
-      if (level === undefined || code === undefined || level < least) return left
+      if (level === undefined || code === undefined || level < min) return left
       take()
       left = single(code(one(left), one(expression(level + 1))))
     }

@@ -86,7 +86,7 @@ export class Line {
   }
 
   /** From the server to the client. */
-  answer(message: FromServer): void {
+  response(message: FromServer): void {
     if (!this.#isOpen) return
     const { backUntil } = this.process.machine
     this.#atClient = Math.max(this.#atClient, Math.max(world.now, backUntil) + this.#delay())

@@ -84,7 +84,7 @@ export class RedisServer {
     let receivers = 0
     for (const line of this.lines) {
       if (!line.channels.has(channel)) continue
-      line.answer({ kind: 'message', channel, text })
+      line.response({ kind: 'message', channel, text })
       receivers += 1
     }
     return receivers
@@ -95,7 +95,7 @@ export class RedisServer {
     if (world.isTraced) world.note(`${this.name}: ${line.process.name} ${told(command)}`)
     if (name === 'SUBSCRIBE') {
       for (const channel of args) line.channels.add(channel)
-      line.answer({ kind: 'reply', reply: args.length })
+      line.response({ kind: 'reply', reply: args.length })
       return
     }
     try {
@@ -103,10 +103,10 @@ export class RedisServer {
         throw new ReplyError(this.refusal)
       const reply = this.store.run(command)
       if (world.isTraced) world.note(`${this.name}: → ${JSON.stringify(reply).slice(0, 200)}`)
-      line.answer({ kind: 'reply', reply })
+      line.response({ kind: 'reply', reply })
     } catch (error) {
       if (!(error instanceof ReplyError)) throw error
-      line.answer({ kind: 'error', error })
+      line.response({ kind: 'error', error })
     }
   }
 }

@@ -5,7 +5,7 @@ import { compileLua, type LuaScript, LuaTable, type LuaValue, textOf } from './l
 
 type Held =
   | { readonly kind: 'string'; value: string | Buffer }
-  | { readonly kind: 'hash'; readonly fields: Map<string, string> }
+  | { readonly kind: 'hash'; readonly headers: Map<string, string> }
   | { readonly kind: 'zset'; readonly scores: Map<string, number>; sorted: readonly string[] | undefined }
 
 type Entry = Held & { expiresAt: number | undefined }
@@ -63,7 +63,7 @@ const scoreText = (score: number): string => (score === Number.POSITIVE_INFINITY
 const scoreOf = (text: string): number => (text === 'inf' ? Number.POSITIVE_INFINITY : Number(text))
 
 const copyOf = (entry: Entry): Entry => {
-  if (entry.kind === 'hash') return { ...entry, fields: new Map(entry.fields) }
+  if (entry.kind === 'hash') return { ...entry, headers: new Map(entry.headers) }
   return entry.kind === 'zset' ? { ...entry, scores: new Map(entry.scores), sorted: undefined } : { ...entry }
 }
 
@@ -82,14 +82,14 @@ export const createRedisStore = (server: Server) => {
   const hashAt = (key: string): Map<string, string> | undefined => {
     const entry = entryAt(key)
     if (entry !== undefined && entry.kind !== 'hash') throw wrongType()
-    return entry?.fields
+    return entry?.headers
   }
   const newHashAt = (key: string): Map<string, string> => {
     const known = hashAt(key)
     if (known !== undefined) return known
-    const fields = new Map<string, string>()
-    entries.set(key, { kind: 'hash', fields, expiresAt: undefined })
-    return fields
+    const headers = new Map<string, string>()
+    entries.set(key, { kind: 'hash', headers, expiresAt: undefined })
+    return headers
   }
   const zsetAt = (key: string): Extract<Entry, { kind: 'zset' }> | undefined => {
     const entry = entryAt(key)
@@ -174,26 +174,26 @@ export const createRedisStore = (server: Server) => {
       entry.expiresAt = server.now() + Number(ms)
       return 1
     },
-    HGET: ([key = '', field = '']) => hashAt(key)?.get(field) ?? null,
-    HMGET: ([key = '', ...fields]) => fields.map((field) => hashAt(key)?.get(field) ?? null),
+    HGET: ([key = '', header = '']) => hashAt(key)?.get(header) ?? null,
+    HMGET: ([key = '', ...headers]) => headers.map((header) => hashAt(key)?.get(header) ?? null),
     HGETALL: ([key = '']) => [...(hashAt(key) ?? [])].flat(),
     HSET: ([key = '', ...pairs]) => {
-      const fields = newHashAt(key)
-      const before = fields.size
-      for (let i = 0; i < pairs.length; i += 2) fields.set(pairs[i] ?? '', pairs[i + 1] ?? '')
-      return fields.size - before
+      const headers = newHashAt(key)
+      const before = headers.size
+      for (let i = 0; i < pairs.length; i += 2) headers.set(pairs[i] ?? '', pairs[i + 1] ?? '')
+      return headers.size - before
     },
-    HSETNX: ([key = '', field = '', value = '']) => {
-      const fields = newHashAt(key)
-      if (fields.has(field)) return 0
-      fields.set(field, value)
+    HSETNX: ([key = '', header = '', value = '']) => {
+      const headers = newHashAt(key)
+      if (headers.has(header)) return 0
+      headers.set(header, value)
       return 1
     },
     HDEL: ([key = '', ...names]) => {
-      const fields = hashAt(key)
-      if (fields === undefined) return 0
-      const removed = names.filter((name) => fields.delete(name)).length
-      removeIfEmpty(key, fields.size)
+      const headers = hashAt(key)
+      if (headers === undefined) return 0
+      const removed = names.filter((name) => headers.delete(name)).length
+      removeIfEmpty(key, headers.size)
       return removed
     },
     ZADD: ([key = '', score = '', member = '']) => {
@@ -218,10 +218,10 @@ export const createRedisStore = (server: Server) => {
       const zset = zsetAt(key)
       if (zset === undefined) return []
       const isOpen = from.startsWith('(')
-      const [least, most] = [scoreOf(isOpen ? from.slice(1) : from), scoreOf(to)]
+      const [min, max] = [scoreOf(isOpen ? from.slice(1) : from), scoreOf(to)]
       const members = sortedOf(zset).filter((member) => {
         const score = zset.scores.get(member) ?? 0
-        return (isOpen ? score > least : score >= least) && score <= most
+        return (isOpen ? score > min : score >= min) && score <= max
       })
       return withScores(zset, members, option === 'WITHSCORES')
     },

@@ -4,12 +4,12 @@ const below = (
   name: string,
   kind: Exclude<Trouble['kind'], 'script' | 'tls'>,
   seen: Fault['seen'],
-  note?: string,
+  invalidation?: string,
 ): Fault => ({
   name,
   trouble: { kind },
   seen,
-  ...(note === undefined ? {} : { note }),
+  ...(invalidation === undefined ? {} : { note: invalidation }),
 })
 
 const tls = (

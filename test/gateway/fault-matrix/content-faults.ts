@@ -1,13 +1,13 @@
 import { pause } from '../../support/origin.ts'
 import { badGateway, type Fault, headOf, passes, type Seen, scripted } from './fault.ts'
-import { goodAnswer } from './good-answer.ts'
+import { goodResponse } from './good-response.ts'
 
 const json = 'Content-Type: application/json'
 const fixed = (length: number | string) => headOf(`${json}\r\nContent-Length: ${length}`)
 const chunked = headOf(`${json}\r\nTransfer-Encoding: chunked`)
 const piece = `10000\r\n${'a'.repeat(0x10000)}\r\n`
 
-/** Short answers are held back until they are complete; what streams has begun, and ends with its connection. */
+/** Short responses are held back until they are complete; what streams has begun, and ends with its connection. */
 const brokenOff: Seen = ['502', '502', '502', '200 cut', '200 cut']
 /** The head of a response passes 100 ms after it came, stored or not. */
 const brokenOffLater: Seen = ['200 cut', '502', '502', '200 cut', '200 cut']
@@ -44,12 +44,12 @@ export const contentFaults: readonly Fault[] = [
   scripted('stops in the middle of the content', (_, wire) => wire.write(`${fixed(10)}{"a":`), stalled),
   scripted(
     'sends more than its Content-Length',
-    (_, wire) => wire.write(`${fixed(goodAnswer.length)}${goodAnswer}{"evil":1}`),
+    (_, wire) => wire.write(`${fixed(goodResponse.length)}${goodResponse}{"evil":1}`),
     passes(200),
   ),
   scripted(
     'sends a second answer behind the first',
-    (_, wire) => wire.write(`${fixed(goodAnswer.length)}${goodAnswer}${fixed(10)}{"evil":1}`),
+    (_, wire) => wire.write(`${fixed(goodResponse.length)}${goodResponse}${fixed(10)}{"evil":1}`),
     passes(200),
   ),
   scripted(
@@ -102,7 +102,7 @@ export const contentFaults: readonly Fault[] = [
     'sends a chunk extension of 64 KiB',
     (_, wire) =>
       wire.write(
-        `${chunked}${goodAnswer.length.toString(16)};${'x'.repeat(65_536)}\r\n${goodAnswer}\r\n0\r\n\r\n`,
+        `${chunked}${goodResponse.length.toString(16)};${'x'.repeat(65_536)}\r\n${goodResponse}\r\n0\r\n\r\n`,
       ),
     passes(200),
   ),
@@ -127,7 +127,7 @@ export const contentFaults: readonly Fault[] = [
     'adds trailers that would change the head',
     (_, wire) =>
       wire.write(
-        `${headOf(`${json}\r\nTransfer-Encoding: chunked\r\nTrailer: Set-Cookie`)}${goodAnswer.length.toString(16)}\r\n${goodAnswer}\r\n0\r\nSet-Cookie: a=1\r\nCache-Control: public\r\n\r\n`,
+        `${headOf(`${json}\r\nTransfer-Encoding: chunked\r\nTrailer: Set-Cookie`)}${goodResponse.length.toString(16)}\r\n${goodResponse}\r\n0\r\nSet-Cookie: a=1\r\nCache-Control: public\r\n\r\n`,
       ),
     passes(200),
     'trailers are dropped (RFC 9110 §6.5.1)',
@@ -186,7 +186,7 @@ export const contentFaults: readonly Fault[] = [
     'says gzip and sends none',
     (_, wire) =>
       wire.respond({
-        fields: { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' },
+        headers: { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' },
         content: '{"a":1}',
       }),
     passes(200),

@@ -23,7 +23,7 @@ const openSockets = async (): Promise<number> => {
 }
 
 /** More rows than these are not the fault of a busy machine. */
-const mostReplays = 12
+const maxReplays = 12
 
 const removeNames = installNames()
 const warnings: string[] = []
@@ -37,7 +37,7 @@ let replayed: number
 let heaps: readonly number[]
 let sockets: { readonly before: number; readonly after: number }
 let gauges: readonly string[]
-let stillAnswers: number
+let stillResponds: number
 
 beforeAll(async () => {
   process.on('warning', onWarning)
@@ -54,7 +54,7 @@ beforeAll(async () => {
   let latest = first
   let replays: readonly Played[] = []
   for (const round of [3, 4, 5]) {
-    const differing = differingIn(latest).slice(0, mostReplays)
+    const differing = differingIn(latest).slice(0, maxReplays)
     if (differing.length === 0) break
     const again = await matrix.play(round, differing, 3)
     latest = latest.map((played, number) => again[number] ?? played)
@@ -68,7 +68,7 @@ beforeAll(async () => {
     .filter((line) =>
       /^trellis_(in_flight|upstream_(in_flight|waiting|target_outstanding))_requests/.test(line),
     )
-  stillAnswers = (await fetch(`${matrix.gateway.publicAddress}/f0/`)).status
+  stillResponds = (await fetch(`${matrix.gateway.publicAddress}/f0/`)).status
   await matrix.close()
   sockets = { before, after: await openSockets() }
 }, 240_000)
@@ -106,11 +106,11 @@ test('there are at least 48 faults', () => {
   expect(new Set(allFaults.map(({ name }) => name)).size).toBe(allFaults.length)
 })
 
-test('in every play stored answers were served, and nothing of a fault was stored', () => {
+test('in every play stored responses were served, and nothing of a fault was stored', () => {
   expect(plays.length).toBeGreaterThan(1.2 * allFaults.length)
   const missed = plays.flatMap(({ hits }) => hits.filter(({ cacheStatus }) => !cacheStatus.includes('hit')))
   expect([missed, plays.flatMap(({ afterwards }) => afterwards.filter(isWrong))]).toEqual([[], []])
-  expect(replayed).toBeLessThanOrEqual(mostReplays)
+  expect(replayed).toBeLessThanOrEqual(maxReplays)
 })
 
 test('no sockets, slots, listeners or memory are left over', () => {
@@ -123,7 +123,7 @@ test('no sockets, slots, listeners or memory are left over', () => {
 })
 
 test('the gateway still answers', () => {
-  expect(stillAnswers).toBe(200)
+  expect(stillResponds).toBe(200)
 })
 
 test('docs/evidence/fault-matrix.md shows these rows', async () => {

@@ -1,12 +1,12 @@
 import type { Script } from '../../support/origin.ts'
 
-/** What is asked of a gateway while the fault lasts, in this order; a stored answer is read before and after all of it. */
+/** What is asked of a gateway while the fault lasts, in this order; a stored response is read before and after all of it. */
 export const asked = ['miss', 'write', 'batch', 'pass', 'upload'] as const
 
 export type Asked = (typeof asked)[number]
 
 /**
- * What a client sees, one for each of `asked`: a status; `cut` when the connection ends before the answer is complete;
+ * What a client sees, one for each of `asked`: a status; `cut` when the connection ends before the response is complete;
  * both when the head came and the content did not. `200|502`: either, since it depends on which connection is free.
  * For the batch it is the status of its two items.
  */
@@ -31,17 +31,17 @@ export type Fault = {
   readonly note?: string
 }
 
-/** A fault that plays in the answer to a request. */
-export const scripted = (name: string, script: Script, seen: Seen, note?: string): Fault => ({
+/** A fault that plays in the response to a request. */
+export const scripted = (name: string, script: Script, seen: Seen, invalidation?: string): Fault => ({
   name,
   trouble: { kind: 'script', script },
   seen,
-  ...(note === undefined ? {} : { note }),
+  ...(invalidation === undefined ? {} : { note: invalidation }),
 })
 
-/** Status line and fields, with the empty line. */
-export const headOf = (fields: string, status = 200): string =>
-  `HTTP/1.1 ${status} Scripted\r\n${fields === '' ? '' : `${fields}\r\n`}\r\n`
+/** Status line and headers, with the empty line. */
+export const headOf = (headers: string, status = 200): string =>
+  `HTTP/1.1 ${status} Scripted\r\n${headers === '' ? '' : `${headers}\r\n`}\r\n`
 
 const all = (one: string): Seen => [one, one, one, one, one]
 
@@ -49,5 +49,5 @@ const all = (one: string): Seen => [one, one, one, one, one]
 export const badGateway = all('502')
 /** Nothing came in time: a 504 for all. */
 export const gatewayTimeout = all('504')
-/** The answer is good, or none of the gateway's business, and passes. */
+/** The response is good, or none of the gateway's business, and passes. */
 export const passes = (status: number): Seen => all(String(status))

@@ -1,11 +1,11 @@
 import { pause } from '../../support/origin.ts'
 import { badGateway, type Fault, gatewayTimeout, headOf, passes, scripted } from './fault.ts'
-import { good, goodAnswer } from './good-answer.ts'
+import { good, goodResponse } from './good-response.ts'
 
 const json = 'Content-Type: application/json'
-const fine = `${json}\r\nContent-Length: ${goodAnswer.length}`
+const fine = `${json}\r\nContent-Length: ${goodResponse.length}`
 
-/** Faults before the head of the answer is complete, and heads that are not HTTP. */
+/** Faults before the head of the response is complete, and heads that are not HTTP. */
 export const headFaults: readonly Fault[] = [
   scripted('resets the connection before the head', (_, wire) => wire.reset(), badGateway),
   scripted('closes the connection before the head', (_, wire) => wire.end(), badGateway),
@@ -67,7 +67,7 @@ export const headFaults: readonly Fault[] = [
     'sends 1000 fields',
     (_, wire) =>
       wire.write(
-        `${headOf(`${Array.from({ length: 1000 }, (__, i) => `X-${i}: ${'y'.repeat(20)}`).join('\r\n')}\r\n${fine}`)}${goodAnswer}`,
+        `${headOf(`${Array.from({ length: 1000 }, (__, i) => `X-${i}: ${'y'.repeat(20)}`).join('\r\n')}\r\n${fine}`)}${goodResponse}`,
       ),
     passes(200),
   ),
@@ -75,55 +75,55 @@ export const headFaults: readonly Fault[] = [
   scripted('answers in HTTP/0.9', (_, wire) => void wire.socket.end('<html>hello</html>\r\n'), badGateway),
   scripted(
     'answers as HTTP/2.0',
-    (_, wire) => wire.write(`HTTP/2.0 200 OK\r\n${fine}\r\n\r\n${goodAnswer}`),
+    (_, wire) => wire.write(`HTTP/2.0 200 OK\r\n${fine}\r\n\r\n${goodResponse}`),
     passes(200),
     'what follows is HTTP/1.1, and is read as such',
   ),
   scripted(
     'sends a status of two digits',
-    (_, wire) => wire.write(`HTTP/1.1 20 OK\r\n${fine}\r\n\r\n${goodAnswer}`),
+    (_, wire) => wire.write(`HTTP/1.1 20 OK\r\n${fine}\r\n\r\n${goodResponse}`),
     badGateway,
   ),
   scripted(
     'sends the status 000',
-    (_, wire) => wire.write(`HTTP/1.1 000 OK\r\n${fine}\r\n\r\n${goodAnswer}`),
+    (_, wire) => wire.write(`HTTP/1.1 000 OK\r\n${fine}\r\n\r\n${goodResponse}`),
     badGateway,
   ),
   scripted(
     'ends its lines with LF alone',
     (_, wire) =>
-      wire.write(`HTTP/1.1 200 OK\n${json}\nContent-Length: ${goodAnswer.length}\n\n${goodAnswer}`),
+      wire.write(`HTTP/1.1 200 OK\n${json}\nContent-Length: ${goodResponse.length}\n\n${goodResponse}`),
     badGateway,
   ),
   scripted(
     'sends a CR within a value',
-    (_, wire) => wire.write(`${headOf(`X-A: a\rSet-Cookie: b=1\r\n${fine}`)}${goodAnswer}`),
+    (_, wire) => wire.write(`${headOf(`X-A: a\rSet-Cookie: b=1\r\n${fine}`)}${goodResponse}`),
     badGateway,
   ),
   scripted(
     'sends a NUL within a value',
-    (_, wire) => wire.write(`${headOf(`X-A: a\0b\r\n${fine}`)}${goodAnswer}`),
+    (_, wire) => wire.write(`${headOf(`X-A: a\0b\r\n${fine}`)}${goodResponse}`),
     badGateway,
   ),
   scripted(
     'folds a field over two lines',
-    (_, wire) => wire.write(`${headOf(`X-A: a\r\n b\r\n${fine}`)}${goodAnswer}`),
+    (_, wire) => wire.write(`${headOf(`X-A: a\r\n b\r\n${fine}`)}${goodResponse}`),
     badGateway,
   ),
   scripted(
     'sends a space before a colon',
-    (_, wire) => wire.write(`${headOf(`X-A : a\r\n${fine}`)}${goodAnswer}`),
+    (_, wire) => wire.write(`${headOf(`X-A : a\r\n${fine}`)}${goodResponse}`),
     passes(200),
     'the space is removed (RFC 9112 §5.1)',
   ),
   scripted(
     'sends a field without a name',
-    (_, wire) => wire.write(`${headOf(`: a\r\n${fine}`)}${goodAnswer}`),
+    (_, wire) => wire.write(`${headOf(`: a\r\n${fine}`)}${goodResponse}`),
     badGateway,
   ),
   scripted(
     'sends octets that are no UTF-8 in a field',
-    (_, wire) => wire.write(`${headOf(`X-A: \xff\xfe\r\n${fine}`)}${goodAnswer}`),
+    (_, wire) => wire.write(`${headOf(`X-A: \xff\xfe\r\n${fine}`)}${goodResponse}`),
     passes(200),
     'field values are octets (RFC 9110 §5.5) and pass one to one',
   ),

@@ -3,8 +3,8 @@ import type { Fault } from './fault.ts'
 
 const cell = (text: string): string => text.replaceAll('|', ' or ')
 
-const row = ({ name, seen, note }: Fault): string =>
-  `| ${[name, '200 hit', ...seen, note ?? ''].map(cell).join(' | ')} |`
+const row = ({ name, seen, note: invalidation }: Fault): string =>
+  `| ${[name, '200 hit', ...seen, invalidation ?? ''].map(cell).join(' | ')} |`
 
 const head = [
   '| The upstream … | stored | read | write | batch | pass-through | upload | |',

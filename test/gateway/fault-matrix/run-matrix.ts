@@ -6,7 +6,7 @@ import { buildStage, type Stage } from './stage.ts'
 /** What happened while one fault was played. */
 export type Played = {
   readonly seen: Readonly<Record<Asked, string>>
-  /** Answers to the reader of what was stored before: at the beginning and at the end of the fault. */
+  /** Responses to the reader of what was stored before: at the beginning and at the end of the fault. */
   readonly hits: readonly Sight[]
   /** Reads after the fault was over, of what had been asked for while it lasted. */
   readonly afterwards: readonly Sight[]
@@ -46,7 +46,7 @@ const servicesOf = (stages: readonly Stage[]) =>
 
 const post = (body: unknown) => ({
   method: 'POST',
-  fields: { 'Content-Type': 'application/json' },
+  headers: { 'Content-Type': 'application/json' },
   content: JSON.stringify(body),
 })
 
@@ -86,7 +86,7 @@ const playOne = async (gateway: TestGateway, round: number, index: number, stage
     upload: (
       await ask(`${open}/upload`, {
         method: 'POST',
-        fields: { 'Content-Type': 'application/octet-stream' },
+        headers: { 'Content-Type': 'application/octet-stream' },
         content: upload,
       })
     ).seen,

@@ -4,7 +4,7 @@ import type { TlsOptions } from 'node:tls'
 import { certificatePath, keyPair } from '../../support/certificates.ts'
 import { startOrigin } from '../../support/origin.ts'
 import type { Fault, Trouble } from './fault.ts'
-import { good, goodOnce } from './good-answer.ts'
+import { good, goodOnce } from './good-response.ts'
 import { startStoppableServer } from './stoppable-server.ts'
 import { leadTo, startSwitchboard } from './switchboard.ts'
 
@@ -23,7 +23,7 @@ export type Stage = {
 const certificate = (name: string): TlsOptions => keyPair(name)
 
 const scripted = async ({ script, early }: Extract<Trouble, { kind: 'script' }>): Promise<Stage> => {
-  const origin = await startOrigin(good, { answersEarly: early === true })
+  const origin = await startOrigin(good, { respondsEarly: early === true })
   return {
     target: origin.origin,
     settings: {},

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { goodAnswer } from './good-answer.ts'
+import { goodResponse } from './good-response.ts'
 
 const program = `
 const { createServer } = require('node:http')
@@ -9,7 +9,7 @@ const [backlog, connection] = process.argv.slice(1)
 const server = createServer((request, response) => {
   request.resume()
   response.writeHead(200, { 'Content-Type': 'application/json', Connection: connection })
-  response.end(${JSON.stringify(goodAnswer)})
+  response.end(${JSON.stringify(goodResponse)})
 })
 server.listen({ port: 0, host: '127.0.0.1', backlog: Number(backlog) }, () => console.log(server.address().port))
 `
@@ -23,10 +23,10 @@ export type StoppableServer = {
   close(): Promise<void>
 }
 
-const answers = async (port: number): Promise<boolean> => {
+const responses = async (port: number): Promise<boolean> => {
   const signal = AbortSignal.timeout(200)
   return fetch(`http://127.0.0.1:${port}/`, { signal, headers: { Connection: 'close' } }).then(
-    async (response) => (await response.text()) === goodAnswer,
+    async (response) => (await response.text()) === goodResponse,
     () => false,
   )
 }
@@ -58,7 +58,7 @@ export const startStoppableServer = async (dropsPackets: boolean): Promise<Stopp
     async proceed() {
       for (const filler of fillers.splice(0)) filler.destroy()
       child.kill('SIGCONT')
-      for (let tries = 0; tries < 50; tries += 1) if (await answers(port)) return
+      for (let tries = 0; tries < 50; tries += 1) if (await responses(port)) return
       throw new Error('the server does not answer any more')
     },
     async close() {

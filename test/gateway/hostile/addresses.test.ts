@@ -15,11 +15,11 @@ const through = async (trustedProxies: readonly string[], headers: Record<string
     await origin.close()
   })
   expect((await fetch(`${gateway.publicAddress}/open/x`, { headers })).status).toBe(200)
-  const { fields = {} } = origin.received[0] ?? {}
+  const { headers: headerLines = {} } = origin.received[0] ?? {}
   return {
-    for: fields['x-forwarded-for'],
-    proto: fields['x-forwarded-proto'],
-    forwarded: fields['forwarded'],
+    for: headerLines['x-forwarded-for'],
+    proto: headerLines['x-forwarded-proto'],
+    forwarded: headerLines['forwarded'],
   }
 }
 
@@ -152,7 +152,7 @@ test('a URL in a parameter is text for the upstream: it is not fetched', async (
 test('where an upstream redirects to, the gateway does not go', async () => {
   const victim = await startOrigin()
   const origin = await startOrigin((_, wire) =>
-    wire.respond({ status: 302, fields: { Location: `${victim.origin}/secret` } }),
+    wire.respond({ status: 302, headers: { Location: `${victim.origin}/secret` } }),
   )
   const gateway = await startTestGateway({
     services: { open: { contract: 'open', mount: '/open', upstream: { targets: [origin.origin] } } },

@@ -34,18 +34,18 @@ type Envelope = { readonly responses: readonly { readonly status: number; readon
 
 const post = async (
   content: string,
-  fields: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<{ status: number; responses: Envelope['responses'] }> => {
   const response = await fetch(`${gateway.publicAddress}${site}/batch/v1`, {
     method: 'POST',
-    headers: { 'Content-Type': 'application/json', ...fields },
+    headers: { 'Content-Type': 'application/json', ...headers },
     body: content,
   })
   const { responses = [] } = (await response.json()) as Partial<Envelope>
   return { status: response.status, responses }
 }
-const batch = (items: readonly unknown[], fields?: Readonly<Record<string, string>>) =>
-  post(JSON.stringify({ requests: items }), fields)
+const batch = (items: readonly unknown[], headers?: Readonly<Record<string, string>>) =>
+  post(JSON.stringify({ requests: items }), headers)
 
 describe('a path leads nowhere else', () => {
   const elsewhere = (): readonly string[] => [
@@ -84,13 +84,13 @@ describe('a path leads nowhere else', () => {
       const { status, responses } = await batch([{ path, method: 'POST', body: { title: 'x' } }])
       expect([path, [207, 400].includes(status)]).toEqual([path, true])
       expect(other.received).toEqual([])
-      for (const { target, head, fields } of origin.received) {
+      for (const { target, head, headers } of origin.received) {
         // Whatever host was named, the route is one of the site.
         expect([path, target]).toEqual([
           path,
           expect.stringMatching(/^\/index\.php\/wp-json\/wp\/v2\/posts\b/),
         ])
-        expect(fields['host']).toBe(new URL(origin.origin).host)
+        expect(headers['host']).toBe(new URL(origin.origin).host)
         expect(head).not.toMatch(/evil\.example|X-Evil|user:pass/)
         expect(head.split('\r\n').filter((line) => /^host:/i.test(line))).toHaveLength(1)
       }
@@ -129,7 +129,7 @@ test('headers of an item say nothing about credentials, framing, addresses or th
   ])
   const [sent] = origin.received
   expect(sent?.head).not.toMatch(/evil|6\.6\.6\.6|override/i)
-  expect(sent?.fields['authorization']).toBe('Basic own')
+  expect(sent?.headers['authorization']).toBe('Basic own')
   expect(sent?.content.toString()).toBe('{"title":"x"}')
 })
 

@@ -85,7 +85,7 @@ test('content that turns out broken ends the request at the upstream, which neve
   await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
 })
 
-test('interim responses never come behind the head of their answer, also when it has waited for its turn', async () => {
+test('interim responses never come behind the head of their response, also when it has waited for its turn', async () => {
   const { gateway, dial } = await open(async (received, wire) => {
     if (received.target === '/first') await pause(30)
     else wire.write('HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n')
@@ -103,7 +103,7 @@ test('interim responses never come behind the head of their answer, also when it
   await once(client, 'close')
   const { messages, rest, fault } = readResponses(Buffer.from(said, 'latin1'))
   expect({ fault, rest: rest.length }).toEqual({ fault: undefined, rest: 0 })
-  const answers = messages.filter(({ startLine }) => startLine.includes(' 200 '))
-  expect(answers.map(({ content }) => content.toString())).toEqual(['ok', 'ok'])
+  const responses = messages.filter(({ startLine }) => startLine.includes(' 200 '))
+  expect(responses.map(({ content }) => content.toString())).toEqual(['ok', 'ok'])
   expect(await gateway.metric('trellis_in_flight_requests')).toBe(0)
 })

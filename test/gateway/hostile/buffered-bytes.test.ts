@@ -21,7 +21,7 @@ beforeEach(async () => {
   sockets = []
   origin = await startOrigin((request, wire) => {
     const length = Buffer.byteLength(large)
-    if (request.target.includes('small')) wire.respond({ fields: json, content: '{}' })
+    if (request.target.includes('small')) wire.respond({ headers: json, content: '{}' })
     else if (request.target.includes('broken')) {
       wire.write(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`)
       wire.write(large.slice(0, 300_000))
@@ -29,7 +29,7 @@ beforeEach(async () => {
     } else if (request.target.includes('silent')) {
       wire.write(`HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`)
       wire.write(large.slice(0, 300_000))
-    } else wire.respond({ fields: { ...json, 'Cache-Control': 'max-age=60' }, content: large })
+    } else wire.respond({ headers: { ...json, 'Cache-Control': 'max-age=60' }, content: large })
   })
   const timeouts = { headers: '1s', idle: '1s', total: '2s' }
   const upstream = { targets: [origin.origin], basePath: '/index.php/wp-json', timeouts }
@@ -79,8 +79,8 @@ const firstBytes = async (socket: Socket): Promise<string> => {
   return bytes.toString('latin1')
 }
 
-const batchOf = async (requests: readonly unknown[], fields: Readonly<Record<string, string>> = {}) => {
-  const response = await postBatch(gateway, { requests }, fields)
+const batchOf = async (requests: readonly unknown[], headers: Readonly<Record<string, string>> = {}) => {
+  const response = await postBatch(gateway, { requests }, headers)
   const { responses } = (await response.json()) as {
     responses: { status: number; body: { code?: string } | string; headers: Record<string, string> }[]
   }
@@ -92,10 +92,10 @@ describe('when the budget is used up', () => {
     body(900 * kibibyte, 1_000 * kibibyte)
     await expect.poll(buffered).toBeGreaterThan(900 * kibibyte)
     const second = body(900 * kibibyte, 1_000 * kibibyte)
-    const answer = await firstBytes(second)
-    expect(answer).toMatch(/^HTTP\/1\.1 503 /)
-    expect(answer).toMatch(/\r\nRetry-After: 1\r\n/i)
-    expect(answer).toContain('trellis_overloaded')
+    const response = await firstBytes(second)
+    expect(response).toMatch(/^HTTP\/1\.1 503 /)
+    expect(response).toMatch(/\r\nRetry-After: 1\r\n/i)
+    expect(response).toContain('trellis_overloaded')
     expect(await refused('request-body')).toBe(1)
     body(500 * kibibyte, 600 * kibibyte, '127.0.0.9')
     await expect.poll(buffered).toBeGreaterThan(1_400 * kibibyte)
@@ -118,12 +118,12 @@ describe('when the budget is used up', () => {
     const socket = send(
       `POST ${posts} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`,
     )
-    const answer = firstBytes(socket)
+    const response = firstBytes(socket)
     for (let sent = 0; sent < 10_000 && socket.bytesRead === 0; sent += 1) {
       socket.write('1\r\n{\r\n')
       await new Promise(setImmediate)
     }
-    expect(await answer).toMatch(/^HTTP\/1\.1 503 /)
+    expect(await response).toMatch(/^HTTP\/1\.1 503 /)
   })
 
   test('a response streams to its client, whole, and is not stored', async () => {
@@ -142,7 +142,7 @@ describe('when the budget is used up', () => {
     expect((await ask()).headers.get('Cache-Status')).toContain('hit')
   })
 
-  test('a read of a batch gets 503 in its place, the others their answers', async () => {
+  test('a read of a batch gets 503 in its place, the others their responses', async () => {
     const responses = await batchOf([
       { method: 'GET', path: '/site/v2/posts/1' },
       { method: 'GET', path: '/site/v2/posts/2' },
@@ -153,7 +153,7 @@ describe('when the budget is used up', () => {
     expect(await refused('batch-item')).toBeGreaterThan(0)
   })
 
-  test('a write of a batch whose answer cannot be held says that it was carried out, and is not served stale', async () => {
+  test('a write of a batch whose response cannot be held says that it was carried out, and is not served stale', async () => {
     const ask = async (): Promise<string> =>
       (await fetch(`${gateway.publicAddress}${posts}/1`)).headers.get('Cache-Status') ?? ''
     await ask()
@@ -163,7 +163,7 @@ describe('when the budget is used up', () => {
     body(900 * kibibyte, 1_000 * kibibyte)
     await expect.poll(buffered).toBeGreaterThan(900 * kibibyte)
     const responses = await batchOf([{ method: 'POST', path: '/site/v2/posts/1', body: { title: 'new' } }])
-    const messages = responses.map(({ body: answer }) => JSON.stringify(answer)).join()
+    const messages = responses.map(({ body: response }) => JSON.stringify(response)).join()
     expect(messages).toMatch(/was executed/)
     expect(origin.received.filter(({ method }) => method === 'POST')).toHaveLength(1)
     expect(await ask()).not.toContain('hit')

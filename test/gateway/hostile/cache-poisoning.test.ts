@@ -34,23 +34,23 @@ beforeEach(() => {
   origin.received.length = 0
   origin.script = (request, wire) =>
     wire.respond({
-      fields: { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=60' },
+      headers: { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=60' },
       content: JSON.stringify({ saw: request.target }),
     })
 })
 
 const send = (
   target: string,
-  fields: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, string>> = {},
   method = 'GET',
 ): Promise<string> => {
-  const lines = Object.entries({ Host: 'a', ...fields, Connection: `close${fields['Connection'] ?? ''}` })
+  const lines = Object.entries({ Host: 'a', ...headers, Connection: `close${headers['Connection'] ?? ''}` })
   const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')
   return exchangeBytes(gateway.publicAddress, `${method} ${target} HTTP/1.1\r\n${head}\r\n`)
 }
-const statusOf = (answer: string): number => Number(answer.slice(9, 12))
+const statusOf = (response: string): number => Number(response.slice(9, 12))
 
-describe('a field that no key holds reaches no upstream', () => {
+describe('a header that no key holds reaches no upstream', () => {
   let count = 0
   test.each([
     ['X-Forwarded-Host', 'evil.example'],
@@ -110,7 +110,7 @@ describe('a field that no key holds reaches no upstream', () => {
       expect(statusOf(await send(`${site}/site/v2/posts?page=90`, { Host: host }))).toBe(200)
     }
     expect(origin.received).toHaveLength(1)
-    expect(origin.received[0]?.fields['host']).toBe(new URL(origin.origin).host)
+    expect(origin.received[0]?.headers['host']).toBe(new URL(origin.origin).host)
     expect(origin.received[0]?.head).not.toMatch(/evil/i)
   })
 })
@@ -167,7 +167,7 @@ describe('parameters that PHP reads in another way', () => {
   })
 })
 
-type Said = { readonly status?: number; readonly fields?: Readonly<Record<string, string>> }
+type Said = { readonly status?: number; readonly headers?: Readonly<Record<string, string>> }
 
 describe('a response for one client', () => {
   test.each<[string, Said]>([
@@ -177,19 +177,19 @@ describe('a response for one client', () => {
     ['too large', { status: 413 }],
     ['fields too large', { status: 431 }],
     ['a server error', { status: 500 }],
-    ['a redirect', { status: 302, fields: { Location: 'https://evil.example/' } }],
-    ['private', { fields: { 'Cache-Control': 'private, max-age=60' } }],
-    ['no-store', { fields: { 'Cache-Control': 'no-store' } }],
-    ['a cookie', { fields: { 'Set-Cookie': 'a=1' } }],
-    ['a nonce', { fields: { 'X-WP-Nonce': 'abc' } }],
-    ['Vary: *', { fields: { Vary: '*' } }],
-    ['Vary: * among others', { fields: { Vary: 'Origin, *' } }],
-  ])('%s is not kept', async (what, answer) => {
-    origin.script = (_, wire) => wire.respond(answer)
+    ['a redirect', { status: 302, headers: { Location: 'https://evil.example/' } }],
+    ['private', { headers: { 'Cache-Control': 'private, max-age=60' } }],
+    ['no-store', { headers: { 'Cache-Control': 'no-store' } }],
+    ['a cookie', { headers: { 'Set-Cookie': 'a=1' } }],
+    ['a nonce', { headers: { 'X-WP-Nonce': 'abc' } }],
+    ['Vary: *', { headers: { Vary: '*' } }],
+    ['Vary: * among others', { headers: { Vary: 'Origin, *' } }],
+  ])('%s is not kept', async (what, response) => {
+    origin.script = (_, wire) => wire.respond(response)
     const target = `${site}/site/v2/posts?search=${encodeURIComponent(what)}`
     const first = await send(target)
     const second = await send(target)
-    expect([statusOf(first), statusOf(second)]).toEqual(Array(2).fill(answer.status ?? 200))
+    expect([statusOf(first), statusOf(second)]).toEqual(Array(2).fill(response.status ?? 200))
     expect(second).not.toMatch(/cache-status: trellis; hit/i)
     expect(origin.received).toHaveLength(2)
   })
@@ -202,13 +202,13 @@ describe('a response for one client', () => {
     expect(origin.received.map(({ method }) => method)).toEqual(['GET'])
   })
 
-  test('an answer for one Origin is not the answer for another', async () => {
+  test('a response for one Origin is not the response for another', async () => {
     origin.script = (request, wire) =>
       wire.respond({
-        fields: {
-          'Access-Control-Allow-Origin': request.fields['origin'] ?? '*',
+        headers: {
+          'Access-Control-Allow-Origin': request.headers['origin'] ?? '*',
           'Access-Control-Allow-Credentials': 'true',
-          ...(request.fields['origin'] === undefined ? {} : { Vary: 'Origin' }),
+          ...(request.headers['origin'] === undefined ? {} : { Vary: 'Origin' }),
         },
         content: '[]',
       })
@@ -221,28 +221,28 @@ describe('a response for one client', () => {
   })
 })
 
-describe('fields of the connection', () => {
+describe('headers of the connection', () => {
   test('Connection names away neither credential nor what the gateway says', async () => {
-    const answer = await send(`${site}/site/v2/posts?page=78`, {
+    const response = await send(`${site}/site/v2/posts?page=78`, {
       Authorization: 'Basic abc',
       Cookie: 'wordpress_logged_in_abc=1',
       'X-Own': '1',
       Connection: ', Authorization, Cookie, Host, X-Own, X-Forwarded-For, Via, X-Request-Id',
     })
-    expect(answer).toMatch(/cache-status: trellis; fwd=bypass/i)
-    const { fields = {} } = origin.received[0] ?? {}
-    expect(fields['authorization']).toBe('Basic abc')
-    expect(fields['cookie']).toBe('wordpress_logged_in_abc=1')
-    expect(fields['x-own']).toBeUndefined()
-    expect(fields['x-forwarded-for']).toBe('127.0.0.1')
-    expect(fields['via']).toMatch(/^1\.1 trellis-/)
-    expect(fields['x-request-id']).toBeDefined()
+    expect(response).toMatch(/cache-status: trellis; fwd=bypass/i)
+    const { headers = {} } = origin.received[0] ?? {}
+    expect(headers['authorization']).toBe('Basic abc')
+    expect(headers['cookie']).toBe('wordpress_logged_in_abc=1')
+    expect(headers['x-own']).toBeUndefined()
+    expect(headers['x-forwarded-for']).toBe('127.0.0.1')
+    expect(headers['via']).toMatch(/^1\.1 trellis-/)
+    expect(headers['x-request-id']).toBeDefined()
   })
 
   test('Max-Forwards and a Via of others pass through', async () => {
     await send('/shared/via', { Via: '1.0 fred', 'Max-Forwards': '3' })
-    expect(origin.received[0]?.fields['via']).toMatch(/^1\.0 fred, 1\.1 trellis-/)
-    expect(origin.received[0]?.fields['max-forwards']).toBe('3')
+    expect(origin.received[0]?.headers['via']).toMatch(/^1\.0 fred, 1\.1 trellis-/)
+    expect(origin.received[0]?.headers['max-forwards']).toBe('3')
   })
 })
 
@@ -255,20 +255,20 @@ describe('ranges', () => {
     ['a range beyond all numbers', 'bytes=0-99999999999999999999'],
   ])('%s get the whole, from what is stored', async (_, range) => {
     origin.script = (_request, wire) =>
-      wire.respond({ fields: { 'Cache-Control': 'max-age=60' }, content: 'x'.repeat(1_000) })
+      wire.respond({ headers: { 'Cache-Control': 'max-age=60' }, content: 'x'.repeat(1_000) })
     await send('/shared/large')
-    const answer = await send('/shared/large', { Range: range })
-    expect(statusOf(answer)).toBe(200)
-    expect(answer.length).toBeLessThan(2_000)
+    const response = await send('/shared/large', { Range: range })
+    expect(statusOf(response)).toBe(200)
+    expect(response.length).toBeLessThan(2_000)
   })
 
   test('a part is never kept as the whole', async () => {
     origin.script = (request, wire) =>
-      request.fields['range'] === undefined
-        ? wire.respond({ fields: { 'Cache-Control': 'max-age=60' }, content: '0123456789' })
+      request.headers['range'] === undefined
+        ? wire.respond({ headers: { 'Cache-Control': 'max-age=60' }, content: '0123456789' })
         : wire.respond({
             status: 206,
-            fields: { 'Cache-Control': 'max-age=60', 'Content-Range': 'bytes 0-1/10' },
+            headers: { 'Cache-Control': 'max-age=60', 'Content-Range': 'bytes 0-1/10' },
             content: '01',
           })
     expect(statusOf(await send('/shared/part', { Range: 'bytes=0-1' }))).toBe(206)

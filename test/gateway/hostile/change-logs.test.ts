@@ -11,12 +11,12 @@ afterEach(async () => {
   for (const one of opened.splice(0).reverse()) await one.close()
 })
 
-type Answer = NonNullable<Companion['answerPoll']>
+type Reply = NonNullable<Companion['respondToPoll']>
 
-const start = async (answer?: Answer, upstream: object = {}) => {
+const start = async (response?: Reply, upstream: object = {}) => {
   const companion = await startCompanion()
   opened.push(companion)
-  companion.answerPoll = answer
+  companion.respondToPoll = response
   const service = siteService(companion.origin.origin, {
     cache: { rules: [{ match: 'GET /site/v2/**', ttl: '1h' }] },
     changes: { token: companion.token, poll: '200ms' },
@@ -60,7 +60,7 @@ const head = (lines: readonly string[]): string => ['HTTP/1.1 200 OK', ...lines,
 
 const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024, 0x20))
 
-const repeated = (wire: Parameters<Answer>[1], everyMs: number, bytes: string | Buffer): void => {
+const repeated = (wire: Parameters<Reply>[1], everyMs: number, bytes: string | Buffer): void => {
   const timer = setInterval(() => {
     if (wire.socket.destroyed) clearInterval(timer)
     else wire.write(bytes)
@@ -68,7 +68,7 @@ const repeated = (wire: Parameters<Answer>[1], everyMs: number, bytes: string | 
 }
 const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`
 
-test.each<[string, string, (companion: () => Companion) => Answer]>([
+test.each<[string, string, (companion: () => Companion) => Reply]>([
   [
     'has no end',
     'no-companion',
@@ -104,7 +104,7 @@ test.each<[string, string, (companion: () => Companion) => Answer]>([
     'no-companion',
     (companion) =>
       ({ target }, wire) =>
-        wire.respond({ fields: json, content: log(companion(), target, { table: 'x'.repeat(1_100_000) }) }),
+        wire.respond({ headers: json, content: log(companion(), target, { table: 'x'.repeat(1_100_000) }) }),
   ],
   [
     'is that of a site in maintenance',
@@ -112,7 +112,7 @@ test.each<[string, string, (companion: () => Companion) => Answer]>([
     () => (_, wire) =>
       wire.respond({
         status: 503,
-        fields: { 'Content-Type': 'text/html', 'Retry-After': '600' },
+        headers: { 'Content-Type': 'text/html', 'Retry-After': '600' },
         content: '<h1>Briefly unavailable for scheduled maintenance. Check back in a minute.</h1>',
       }),
   ],
@@ -120,7 +120,7 @@ test.each<[string, string, (companion: () => Companion) => Answer]>([
     'is that of a site in maintenance, with status 200',
     'no-companion',
     () => (_, wire) =>
-      wire.respond({ fields: { 'Content-Type': 'text/html' }, content: '<h1>Maintenance</h1>' }),
+      wire.respond({ headers: { 'Content-Type': 'text/html' }, content: '<h1>Maintenance</h1>' }),
   ],
   [
     'has a notice of PHP in front',
@@ -128,7 +128,7 @@ test.each<[string, string, (companion: () => Companion) => Answer]>([
     (companion) =>
       ({ target }, wire) =>
         wire.respond({
-          fields: json,
+          headers: json,
           content: `<br />\n<b>Notice</b>: Undefined index\n${log(companion(), target)}`,
         }),
   ],
@@ -137,7 +137,10 @@ test.each<[string, string, (companion: () => Companion) => Answer]>([
     'no-companion',
     (companion) =>
       ({ target }, wire) =>
-        wire.respond({ fields: json, content: `${log(companion(), target)}<br />\n<b>Warning</b>: Unknown` }),
+        wire.respond({
+          headers: json,
+          content: `${log(companion(), target)}<br />\n<b>Warning</b>: Unknown`,
+        }),
   ],
   [
     'is compressed, though that was not asked for',
@@ -145,14 +148,14 @@ test.each<[string, string, (companion: () => Companion) => Answer]>([
     (companion) =>
       ({ target }, wire) =>
         wire.respond({
-          fields: { ...json, 'Content-Encoding': 'gzip' },
+          headers: { ...json, 'Content-Encoding': 'gzip' },
           content: gzipSync(log(companion(), target)),
         }),
   ],
   [
     'is a bomb of gzip',
     'no-companion',
-    () => (_, wire) => wire.respond({ fields: { ...json, 'Content-Encoding': 'gzip' }, content: bomb }),
+    () => (_, wire) => wire.respond({ headers: { ...json, 'Content-Encoding': 'gzip' }, content: bomb }),
   ],
   [
     'is cut short',
@@ -168,14 +171,14 @@ test.each<[string, string, (companion: () => Companion) => Answer]>([
   [
     'is nested deeply',
     'no-companion',
-    () => (_, wire) => wire.respond({ fields: json, content: '['.repeat(500_000) }),
+    () => (_, wire) => wire.respond({ headers: json, content: '['.repeat(500_000) }),
   ],
   [
     'has a negative position',
     'no-companion',
     (companion) =>
       ({ target }, wire) =>
-        wire.respond({ fields: json, content: log(companion(), target, { last: -1 }) }),
+        wire.respond({ headers: json, content: log(companion(), target, { last: -1 }) }),
   ],
   [
     'has a position beyond 2^53',
@@ -183,22 +186,22 @@ test.each<[string, string, (companion: () => Companion) => Answer]>([
     (companion) =>
       ({ target }, wire) =>
         wire.respond({
-          fields: json,
+          headers: json,
           content: log(companion(), target).replace('"last":0', '"last":9007199254740993'),
         }),
   ],
 ])(
-  'a poll whose answer %s is a failure (%s), and the site goes on',
-  async (_, reason, answer) => {
+  'a poll whose response %s is a failure (%s), and the site goes on',
+  async (_, reason, response) => {
     let known: Companion | undefined
-    const { companion, gateway } = await start((...args) => answer(() => known as Companion)(...args))
+    const { companion, gateway } = await start((...args) => response(() => known as Companion)(...args))
     known = companion
     await expect.poll(() => failures(gateway, reason), { timeout: 10_000 }).toBeGreaterThan(2)
     expect(await isIn(gateway, 'heard')).toBe(0)
     expect(await degraded(gateway)).toMatchObject([{ reason: 'changes', service: 'blog' }])
     // A log that cannot be read stops no requests: the breaker stays closed.
     for (let id = 1; id < 4; id += 1) expect((await read(gateway, id))[0]).toBe(200)
-    companion.answerPoll = undefined
+    companion.respondToPoll = undefined
     await expect.poll(() => isIn(gateway, 'heard'), { timeout: 10_000 }).toBe(1)
   },
   40_000,
@@ -208,21 +211,21 @@ test('a poll follows no redirect, to the same host or another', async () => {
   const elsewhere: Origin = await startOrigin((_, wire) => wire.respond({ content: '{}' }))
   opened.push(elsewhere)
   const { companion, gateway } = await start((request, wire) =>
-    wire.respond({ status: 307, fields: { Location: elsewhere.origin + request.target } }),
+    wire.respond({ status: 307, headers: { Location: elsewhere.origin + request.target } }),
   )
   await expect.poll(() => failures(gateway, 'no-companion')).toBeGreaterThan(2)
   expect(elsewhere.received).toEqual([])
   expect(companion.origin.received.every(({ target }) => target.includes('trellis-changes'))).toBe(true)
 })
 
-test('an answer that always says that more follows is read for a bounded number of pages', async () => {
+test('a response that always says that more follows is read for a bounded number of pages', async () => {
   let last = 0
   let ours: Companion | undefined
   const { companion, gateway } = await start(({ target }, wire) => {
     last += 1
     const rows = [{ sequence: last, state: 'closed', changes: [] }]
     wire.respond({
-      fields: json,
+      headers: json,
       content: log(ours as Companion, target, { last: last + 1, rows, more: true }),
     })
   })
@@ -234,27 +237,27 @@ test('an answer that always says that more follows is read for a bounded number 
   expect((await read(gateway))[0]).toBe(200)
 })
 
-test.each<[string, Answer]>([
+test.each<[string, Reply]>([
   ['are reset', (_, wire) => wire.reset()],
   ['are answered with 500', (_, wire) => wire.respond({ status: 500 })],
-  ['are answered with 503', (_, wire) => wire.respond({ status: 503, fields: { 'Retry-After': '600' } })],
+  ['are answered with 503', (_, wire) => wire.respond({ status: 503, headers: { 'Retry-After': '600' } })],
   ['are answered with nonsense', (_, wire) => wire.write('nonsense\r\n\r\n')],
 ])(
   'polls that %s open no breaker for requests',
-  async (_, answer) => {
-    const { companion, gateway } = await start(answer, {
+  async (_, response) => {
+    const { companion, gateway } = await start(response, {
       eject: { after: 3, for: '10m' },
       breaker: { failureRatio: 0.5, minRequests: 5, window: '1m', for: '10m' },
     })
     await expect.poll(() => companion.polls.length, { timeout: 10_000 }).toBeGreaterThan(12)
     for (let id = 1; id < 4; id += 1) expect((await read(gateway, id))[0]).toBe(200)
-    companion.answerPoll = undefined
+    companion.respondToPoll = undefined
     await expect.poll(() => isIn(gateway, 'heard'), { timeout: 10_000 }).toBe(1)
   },
   40_000,
 )
 
-test('a poll that is answered from a cache on the way is no answer', async () => {
+test('a poll that is answered from a cache on the way is no response', async () => {
   const { companion, gateway } = await start()
   await expect.poll(() => isIn(gateway, 'heard'), { timeout: 10_000 }).toBe(1)
   const copies = new Map<string, string>()
@@ -287,12 +290,12 @@ test.each([-3_600_000, 3_600_000])(
       companion.write(1)
       await expect.poll(title, { timeout: 5_000, interval: 20 }).toBe('v2')
       // A lost feed is noticed as soon as before.
-      companion.answerPoll = (_, wire) => wire.reset()
+      companion.respondToPoll = (_, wire) => wire.reset()
       await expect.poll(() => isIn(gateway, 'silent'), { timeout: 5_000 }).toBe(1)
     } finally {
       clock.mockRestore()
     }
-    companion.answerPoll = undefined
+    companion.respondToPoll = undefined
     companion.write(1)
     await expect.poll(title, { timeout: 5_000, interval: 20 }).toBe('v3')
   },

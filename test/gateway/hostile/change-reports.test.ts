@@ -64,8 +64,8 @@ const open = async (
   return { socket, text: () => text, ended }
 }
 
-const head = (fields: readonly string[]): string =>
-  ['POST /changes HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', ...fields, '', ''].join(
+const head = (headers: readonly string[]): string =>
+  ['POST /changes HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', ...headers, '', ''].join(
     '\r\n',
   )
 
@@ -114,8 +114,8 @@ describe('a body that arrives slowly', () => {
 
   test('is held for ten seconds, and 64 of them at a time', async () => {
     const connections = await Promise.all(Array.from({ length: 300 }, () => open()))
-    const field = signed('')
-    for (const { socket } of connections) socket.write(head([field, 'Content-Length: 200000']))
+    const header = signed('')
+    for (const { socket } of connections) socket.write(head([header, 'Content-Length: 200000']))
     const part = Buffer.alloc(100_000, 0x20)
     for (const { socket } of connections) socket.write(part)
     const turnedAway = (): number => connections.filter(({ text }) => text().includes('HTTP/1.1 429')).length
@@ -136,12 +136,12 @@ describe('a body that arrives slowly', () => {
   }, 60_000)
 })
 
-describe('bodies that never end, with the fields of a report that was seen', () => {
+describe('bodies that never end, with the headers of a report that was seen', () => {
   /** Gives the number of those that were refused. */
   const flood = async (address: string): Promise<() => number> => {
-    const field = signed('').replace(/hmac=.{8}/, 'hmac=00000000')
+    const header = signed('').replace(/hmac=.{8}/, 'hmac=00000000')
     const connections = await Promise.all(Array.from({ length: 80 }, () => open(address)))
-    for (const { socket } of connections) socket.write(`${head([field, 'Content-Length: 200000'])}{`)
+    for (const { socket } of connections) socket.write(`${head([header, 'Content-Length: 200000'])}{`)
     return () => connections.filter(({ text }) => text().includes('HTTP/1.1 429')).length
   }
 

@@ -27,13 +27,13 @@ const root = '/index.php/site-json'
 const json = { 'Content-Type': 'application/json; charset=UTF-8' }
 let origins: Origin[]
 let gateway: TestGateway
-/** When the upstream made each version of its answer, by the monotonic clock. */
+/** When the upstream made each version of its response, by the monotonic clock. */
 let madeAt: number[]
 
-/** A new version for each request, so that a reader can tell how old its answer is. */
+/** A new version for each request, so that a reader can tell how old its response is. */
 const versions: Script = (_, wire) => {
   madeAt.push(performance.now())
-  wire.respond({ fields: json, content: JSON.stringify({ id: madeAt.length - 1 }) })
+  wire.respond({ headers: json, content: JSON.stringify({ id: madeAt.length - 1 }) })
 }
 
 beforeEach(() => {
@@ -76,7 +76,7 @@ const cached = (rule: Tree): Tree => ({ cache: { rules: [{ match: 'GET /site/v2/
 
 type Got = { readonly status: number; readonly version: number; readonly ageMs: number; readonly age: number }
 
-/** `ageMs` is the true age of the answer; `age` what its Age field says, in seconds. */
+/** `ageMs` is the true age of the response; `age` what its Age header says, in seconds. */
 const get = async (path = '/site/v2/posts'): Promise<Got> => {
   const askedAt = performance.now()
   const response = await fetch(`${gateway.publicAddress}${root}${path}`)
@@ -93,11 +93,11 @@ const write = (): Promise<Response> =>
 const gatewayErrors = (): Promise<number> => gateway.metric('trellis_requests_total', 'status_class="5xx"')
 
 /** Reads for this time, and checks the true age of each response. */
-const readFor = async (ms: number, mostAgeMs: number, path?: string): Promise<void> => {
+const readFor = async (ms: number, maxAgeMs: number, path?: string): Promise<void> => {
   for (const until = performance.now() + ms; performance.now() < until; ) {
     const { status, ageMs, age } = await get(path)
     expect(status).toBeLessThan(500)
-    expect(ageMs).toBeLessThan(mostAgeMs)
+    expect(ageMs).toBeLessThan(maxAgeMs)
     expect(age).toBeGreaterThanOrEqual(0)
     await pause(50)
   }
@@ -121,7 +121,7 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
       const made = madeAt.length - 1
       await pause(100)
       if (made === 0) jump(ms)
-      wire.respond({ fields: json, content: JSON.stringify({ id: made, count, target: request.target }) })
+      wire.respond({ headers: json, content: JSON.stringify({ id: made, count, target: request.target }) })
     })
     await start([origin], cached({ ttl: '500ms' }))
     expect((await get()).status).toBe(200)
@@ -138,8 +138,8 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
     const origin = await startUpstream((_request, wire) => {
       madeAt.push(performance.now())
       const date = new Date(realNow()).toUTCString()
-      const fields = { ...json, Date: date, ...lifetime() }
-      wire.respond({ fields, content: JSON.stringify({ id: madeAt.length - 1 }) })
+      const headers = { ...json, Date: date, ...lifetime() }
+      wire.respond({ headers, content: JSON.stringify({ id: madeAt.length - 1 }) })
     })
     await start([origin], cached({ ttl: '1h' }))
     await get('/site/v2/posts?page=1')
@@ -187,7 +187,7 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
   test('does not lengthen the time in which something is said to be missing', async () => {
     const origin = await startUpstream((_, wire) => {
       madeAt.push(performance.now())
-      wire.respond({ status: 404, fields: json, content: JSON.stringify({ id: madeAt.length - 1 }) })
+      wire.respond({ status: 404, headers: json, content: JSON.stringify({ id: madeAt.length - 1 }) })
     })
     await start([origin], cached({ ttl: '1h', negativeTtl: '400ms' }))
     await get()
@@ -249,7 +249,7 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
 
   test('keeps retries within their budget, and does not wait long for the date of a Retry-After', async () => {
     const origin = await startUpstream((_, wire) =>
-      wire.respond({ status: 503, fields: { 'Retry-After': new Date(realNow() + 100).toUTCString() } }),
+      wire.respond({ status: 503, headers: { 'Retry-After': new Date(realNow() + 100).toUTCString() } }),
     )
     const upstream = { retry: { attempts: 3, budget: 0.1 }, breaker: { minRequests: 1_000 } }
     await start([origin], { cache: { rules: [] }, upstream })
@@ -289,8 +289,8 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
     jump(ms)
     // A clock that was set forward ends the lease; the next message to the ledger renews it.
     await expect.poll(trusts).toBe(true)
-    expect(await a.coherence.spread([{ kind: 'tag', tag: 't', mode: 'hard' }])).toMatchObject({
-      unheard: false,
+    expect(await a.coherence.broadcast([{ kind: 'tag', tag: 't', mode: 'hard' }])).toMatchObject({
+      unacknowledged: false,
     })
     expect(b.applied).toEqual([{ kind: 'tag', tag: 't', mode: 'hard' }])
     b.line.cut = true
@@ -322,10 +322,10 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
     const tier = createTier({
       connection: connection as unknown as RedisConnection,
       prefix: 'test',
-      noted: { touchedSince: () => false },
+      invalidated: { touchedSince: () => false },
       targetTag: (key) => key,
       signatures: createSignatures([], 'entry'),
-      mostBytes: 1024 * 1024,
+      maxBytes: 1024 * 1024,
       position: () => ({ epoch: 'e', applied: 3 }),
       mayTrust: () => true,
       clock: systemClock,
@@ -347,7 +347,7 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
       tags: ['k'],
       varyNames: [],
       varyKey: '',
-      facts: { status: 200, fields: [], ownTag: false },
+      facts: { status: 200, headers: [], ownTag: false },
       content: Buffer.from('x'),
     }
     const place = { epoch: 'e', applied: 3 }

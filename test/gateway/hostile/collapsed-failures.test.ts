@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest'
 import { postBatch, siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../../support/origin.ts'
 
-// A request that makes the upstream fail does not fail the requests that wait for the same answer.
+// A request that makes the upstream fail does not fail the requests that wait for the same response.
 
 const json = { 'Content-Type': 'application/json' }
 const readers = 20
@@ -18,22 +18,22 @@ afterEach(async () => {
 
 type Fault = `status ${number}` | 'reset'
 
-/** A field that no key has, so that others wait for the request. */
+/** A header that no key has, so that others wait for the request. */
 const refused = (length = 1) => ({ 'User-Agent': `boom${'x'.repeat(length)}` })
-const isRefused = (fields: Readonly<Record<string, unknown>>): boolean =>
-  String(fields['user-agent']).startsWith('boom')
+const isRefused = (headers: Readonly<Record<string, unknown>>): boolean =>
+  String(headers['user-agent']).startsWith('boom')
 
 /** The upstream answers when all wait; it fails on each request of that client. */
 const start = async (fault: Fault): Promise<void> => {
-  origin = await startOrigin(async ({ fields }, wire, count) => {
+  origin = await startOrigin(async ({ headers }, wire, count) => {
     // The request of those that wait for no other one shows that they have come.
     for (let turn = 0; count === 1 && origin.received.length === 1 && turn < 50; turn += 1) {
       if ((await gateway.metric('trellis_in_flight_requests')) > readers) break
       await pause(20)
     }
-    if (!isRefused(fields)) return wire.respond({ fields: json, content: '[{"id":7}]' })
+    if (!isRefused(headers)) return wire.respond({ headers: json, content: '[{"id":7}]' })
     if (fault === 'reset') return wire.reset()
-    return wire.respond({ status: Number(fault.slice(7)), fields: json, content: '{"code":"boom"}' })
+    return wire.respond({ status: Number(fault.slice(7)), headers: json, content: '{"code":"boom"}' })
   })
   gateway = await startTestGateway({
     services: {
@@ -44,10 +44,10 @@ const start = async (fault: Fault): Promise<void> => {
   })
 }
 
-const read = (fields: Readonly<Record<string, string>>): Promise<number> =>
+const read = (headers: Readonly<Record<string, string>>): Promise<number> =>
   new Promise((resolve, reject) => {
-    request(`${gateway.publicAddress}${path}`, { headers: fields, agent: false }, (answer) => {
-      answer.resume().on('end', () => resolve(answer.statusCode ?? 0))
+    request(`${gateway.publicAddress}${path}`, { headers: headers, agent: false }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode ?? 0))
     })
       .on('error', reject)
       .end()
@@ -65,7 +65,7 @@ test.each<Fault>(['status 500', 'status 431', 'status 400', 'status 403', 'reset
     const statuses = await Promise.all(others())
     expect(statuses).toEqual(Array(readers).fill(200))
     expect(await leader).toBeGreaterThanOrEqual(400)
-    const plain = origin.received.filter(({ fields }) => !isRefused(fields))
+    const plain = origin.received.filter(({ headers }) => !isRefused(headers))
     expect(plain).toHaveLength(1)
   },
 )
@@ -91,9 +91,9 @@ test.each<readonly [string, Readonly<Record<string, string>>]>([
   ['no-store', { 'Cache-Control': 'no-store', ...refused() }],
   ['max-age=0', { 'Cache-Control': 'max-age=0', ...refused() }],
   ['no encoding', { 'Accept-Encoding': 'identity;q=0', ...refused() }],
-])('a failing request that asks for %s fails by itself', async (_, fields) => {
+])('a failing request that asks for %s fails by itself', async (_, headers) => {
   await start('status 500')
-  const leader = read(fields)
+  const leader = read(headers)
   await origin.until(() => origin.received.length === 1)
   expect(await Promise.all(others())).toEqual(Array(readers).fill(200))
   expect(await leader).toBe(500)

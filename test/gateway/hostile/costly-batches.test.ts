@@ -12,7 +12,7 @@ let listed = '[]'
 
 beforeAll(async () => {
   origin = await startOrigin(({ method }, wire) =>
-    wire.respond({ fields: json, content: method === 'GET' ? listed : '{}' }),
+    wire.respond({ headers: json, content: method === 'GET' ? listed : '{}' }),
   )
   gateway = await startTestGateway({
     services: { site: siteService(origin.origin, { batch: { split: 'item' } }) },
@@ -26,9 +26,9 @@ beforeEach(() => {
   listed = '[]'
 })
 
-type Answer = { readonly status: number; readonly text: string }
+type Reply = { readonly status: number; readonly text: string }
 
-const post = async (content: string): Promise<Answer> => {
+const post = async (content: string): Promise<Reply> => {
   const response = await fetch(`${gateway.publicAddress}/index.php/site-json/batch/v1`, {
     method: 'POST',
     headers: json,
@@ -45,7 +45,7 @@ const repeated = (text: string, characters: number): string =>
 const reference = '{"$ref":"a#/body/0/id"}'
 const megabyte = 1_000_000
 
-const mostMs = 400
+const maxMs = 400
 
 /** Names that differ, so that each is kept. */
 const members = (count: number, name: (at: number) => string): string =>
@@ -112,19 +112,19 @@ test.each([
   async (_, made) => {
     const content = made()
     expect(content.length).toBeLessThan(1 << 20)
-    const ms = await costOfRequest(() => post(content), mostMs)
-    expect(ms).toBeLessThan(mostMs)
+    const ms = await costOfRequest(() => post(content), maxMs)
+    expect(ms).toBeLessThan(maxMs)
   },
   60_000,
 )
 
-test('references of all items into one large answer cost one reading of it', async () => {
+test('references of all items into one large response cost one reading of it', async () => {
   listed = JSON.stringify(
     Array.from({ length: 100 }, (_, id) => ({ id, content: 'x"\\'.repeat(3_000), last: id })),
   )
   expect(listed.length).toBeGreaterThan(megabyte)
   const refs = Array.from({ length: 32 }, (_, at) => `{"$ref":"a#/body/${99 - at}/last"}`).join(',')
   const content = withItems(...Array(24).fill(put(`{"title":[${refs}]}`)))
-  const ms = await costOfRequest(() => post(content), mostMs)
-  expect(ms).toBeLessThan(mostMs)
+  const ms = await costOfRequest(() => post(content), maxMs)
+  expect(ms).toBeLessThan(maxMs)
 }, 60_000)

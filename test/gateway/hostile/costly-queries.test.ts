@@ -7,13 +7,13 @@ import { type Origin, startOrigin } from '../../support/origin.ts'
 
 const characters = 7_500
 /** For fifty requests. */
-const mostMs = 400
+const maxMs = 400
 let origin: Origin
 let gateway: TestGateway
 
 beforeAll(async () => {
   origin = await startOrigin((_, wire) =>
-    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '[]' }),
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '[]' }),
   )
   gateway = await startTestGateway({
     services: {
@@ -73,15 +73,15 @@ test.each(
   const statuses = new Set<number>()
   const ask = async (): Promise<void> => {
     for (let turn = 0; turn < 50; turn += 1) {
-      const answer = await fetch(`${gateway.publicAddress}${path}?${query}`, {
+      const response = await fetch(`${gateway.publicAddress}${path}?${query}`, {
         headers: path.startsWith('/plants') ? { Authorization: 'Bearer x' } : {},
       })
-      await answer.arrayBuffer()
-      statuses.add(answer.status)
+      await response.arrayBuffer()
+      statuses.add(response.status)
     }
   }
-  const ms = await costOfRequest(ask, mostMs)
-  expect(ms).toBeLessThan(mostMs)
-  // One meaning, whenever it is asked: an answer, or a refusal as what it is.
+  const ms = await costOfRequest(ask, maxMs)
+  expect(ms).toBeLessThan(maxMs)
+  // One meaning, whenever it is asked: a response, or a refusal as what it is.
   expect([...statuses].map((status) => [200, 400, 404, 414].includes(status))).toEqual([true])
 })

@@ -118,8 +118,8 @@ type Ending = readonly [
   send: (socket: TLSSocket, path: string, type: string) => unknown,
 ]
 
-const http1 = (path: string, type: string, fields: string): string =>
-  `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\n${fields}\r\n\r\n`
+const http1 = (path: string, type: string, headers: string): string =>
+  `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: ${type}\r\n${headers}\r\n\r\n`
 const chunked = 'Transfer-Encoding: chunked'
 const inPieces = async (socket: TLSSocket, piece: string | Buffer, count: number): Promise<void> => {
   for (let sent = 0; sent < count && socket.writable; sent += 1) {
@@ -241,7 +241,7 @@ const endings: readonly Ending[] = [
 ]
 
 const metric = (name: string) => (): Promise<number> => gateway.metric(name)
-const patience = { timeout: 8_000, interval: 20 }
+const timeout = { timeout: 8_000, interval: 20 }
 
 test.each(fates)('a request that %s counts no body when it has ended, in each way', async (_, path, type) => {
   const begun = await Promise.all(
@@ -249,8 +249,8 @@ test.each(fates)('a request that %s counts no body when it has ended, in each wa
   )
   await Promise.all(begun.map(([socket, send]) => send(socket, path, type)))
   // Its connection may stay open: what is counted does not wait for its end.
-  await expect.poll(metric('trellis_in_flight_requests'), patience).toBe(fillers)
-  await expect.poll(metric('trellis_buffered_bytes'), patience).toBe(0)
+  await expect.poll(metric('trellis_in_flight_requests'), timeout).toBe(fillers)
+  await expect.poll(metric('trellis_buffered_bytes'), timeout).toBe(0)
   for (const [socket] of begun) socket.destroy()
 })
 
@@ -278,9 +278,9 @@ test.each(breaks)(
       const pieces = Array.from({ length: 10 }, () => data(stream, Buffer.alloc(size / 10, 'a=b&'), false))
       clients[at]?.write(Buffer.concat([begin(path, type), ...pieces]))
     }
-    await expect.poll(metric('trellis_in_flight_requests'), patience).toBe(fillers + targets.length)
+    await expect.poll(metric('trellis_in_flight_requests'), timeout).toBe(fillers + targets.length)
     for (const client of clients) breakOff(client)
-    await expect.poll(metric('trellis_in_flight_requests'), patience).toBe(fillers)
+    await expect.poll(metric('trellis_in_flight_requests'), timeout).toBe(fillers)
     expect(origin.received.length).toBe(before)
   },
 )

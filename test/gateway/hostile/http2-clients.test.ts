@@ -65,13 +65,13 @@ const inFlight = (): Promise<number> => gateway.metric('trellis_in_flight_reques
 const cut = (reason: string): Promise<number> =>
   gateway.metric('trellis_connections_cut_total', `reason="${reason}"`)
 
-test('a field whose name CGI reads as another one does not reach the upstream', async () => {
+test('a header whose name CGI reads as another one does not reach the upstream', async () => {
   await start({})
   const client = await dial(65_535)
-  const fields = { accept_language: 'xx', 'accept.language': 'xx', if_none_match: 'xx', 'x-own': 'own' }
-  expect(await text(client.request({ ':path': '/a/small', ...fields }))).toBe('small')
+  const headers = { accept_language: 'xx', 'accept.language': 'xx', if_none_match: 'xx', 'x-own': 'own' }
+  expect(await text(client.request({ ':path': '/a/small', ...headers }))).toBe('small')
   expect(origin.received[0]?.head).not.toContain('xx')
-  expect(origin.received[0]?.fields['x-own']).toBe('own')
+  expect(origin.received[0]?.headers['x-own']).toBe('own')
 })
 
 test('CONNECT opens no tunnel, and WebSockets over HTTP/2 are not offered', async () => {
@@ -150,8 +150,8 @@ test('an endless body gets 408 and a reset after limits.requestTimeout, and its 
   const stream = client.request({ ...head, ':path': '/index.php/site-json/site/v2/posts' })
   const drip = setInterval(() => stream.destroyed || stream.write(' '), 50)
   let status: number | undefined
-  stream.on('response', (fields) => {
-    status = fields[':status']
+  stream.on('response', (headers) => {
+    status = headers[':status']
   })
   stream.resume()
   try {

@@ -20,7 +20,7 @@ beforeAll(async () => {
       if (method === 'POST' || target.includes('silent')) return
       wire.respond({ content: Buffer.alloc(mebibyte) })
     },
-    { answersEarly: true },
+    { respondsEarly: true },
   )
   const upstream = { targets: [origin.origin], maxConcurrent: 64, clientShare: 1 }
   gateway = await startTestGateway({

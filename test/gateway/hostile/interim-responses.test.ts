@@ -28,11 +28,11 @@ beforeEach(() => {
 })
 
 let number = 0
-const send = (method: string, fields: Record<string, string> = {}): Promise<Response> => {
+const send = (method: string, headers: Record<string, string> = {}): Promise<Response> => {
   number += 1
   return fetch(`${gateway.publicAddress}/${number}`, {
     method,
-    headers: fields,
+    headers: headers,
     ...(method === 'POST' ? { body: 'content' } : {}),
   })
 }
@@ -77,7 +77,7 @@ describe.each(Object.entries(heads))('interim responses that nobody has asked fo
     expect(origin.accepted - before).toBeLessThanOrEqual(1)
   })
 
-  test('the final response is stored without the fields of the interim ones', async () => {
+  test('the final response is stored without the headers of the interim ones', async () => {
     origin.script = (_request, wire) => wire.write(interim + final)
     await (await send('GET')).text()
     number -= 1
@@ -103,7 +103,7 @@ test('a connection that ends within a head is 502', async () => {
   expect((await send('POST')).status).toBe(502)
 })
 
-test('a response that arrives before any request is never the answer to the next one', async () => {
+test('a response that arrives before any request is never the response to the next one', async () => {
   origin.script = (_request, wire) => {
     wire.write(`${final}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil`)
   }
@@ -126,8 +126,8 @@ test.each(['Server : old', 'X-A \t: 1', 'Content-Length : 2'])(
 test('response headers up to upstream.limits.headerBytes pass, more are 502 with the name of the setting', async () => {
   const read = (): Promise<string> =>
     exchangeBytes(gateway.publicAddress, 'DELETE /long HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
-  origin.script = (_request, wire) => wire.respond({ fields: { 'X-Long': 'x'.repeat(31_000) } })
+  origin.script = (_request, wire) => wire.respond({ headers: { 'X-Long': 'x'.repeat(31_000) } })
   expect(await read()).toMatch(/^HTTP\/1.1 200 /)
-  origin.script = (_request, wire) => wire.respond({ fields: { 'X-Long': 'x'.repeat(33_000) } })
+  origin.script = (_request, wire) => wire.respond({ headers: { 'X-Long': 'x'.repeat(33_000) } })
   expect(await read()).toMatch(/^HTTP\/1.1 502 [\s\S]*upstream\.limits\.headerBytes/)
 })

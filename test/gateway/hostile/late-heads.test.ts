@@ -6,7 +6,7 @@ import { startOrigin } from '../../support/origin.ts'
 
 test('requests that arrive behind an overdue head are not answered, and do not count as in flight', async () => {
   const origin = await startOrigin((_, wire) =>
-    wire.respond({ fields: { 'Cache-Control': 'max-age=60' }, content: 'stored' }),
+    wire.respond({ headers: { 'Cache-Control': 'max-age=60' }, content: 'stored' }),
   )
   onTestFinished(() => origin.close())
   const gateway = await startTestGateway({

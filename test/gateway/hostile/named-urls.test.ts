@@ -46,7 +46,7 @@ beforeAll(async () => {
     },
   })
   other.script = (_, wire) =>
-    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: '{"id":1}' })
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '{"id":1}' })
 })
 afterAll(async () => {
   await gateway.close()
@@ -54,25 +54,25 @@ afterAll(async () => {
   await other.close()
 })
 
-const ask = async (method: string, target: string, host: string, fields = ''): Promise<string> => {
-  const request = `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\n${fields}Content-Length: 0\r\nConnection: close\r\n\r\n`
+const ask = async (method: string, target: string, host: string, headers = ''): Promise<string> => {
+  const request = `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\n${headers}Content-Length: 0\r\nConnection: close\r\n\r\n`
   const { bytes } = await talk(gateway.publicAddress, Buffer.from(request), { enough: '', silenceMs: 10_000 })
   return bytes.toString('latin1')
 }
 const read = (target: string, host = 'a'): Promise<string> => ask('GET', target, host)
 
-const answerWrites = (fields: Readonly<Record<string, string>>): void => {
+const respondToWrites = (headers: Readonly<Record<string, string>>): void => {
   origin.script = ({ method }, wire) =>
-    wire.respond(method === 'GET' ? { content: 'stored' } : { status: 201, fields, content: '{}' })
+    wire.respond(method === 'GET' ? { content: 'stored' } : { status: 201, headers, content: '{}' })
 }
 
-/** Is the response to `target` stored after a write whose response has the fields? */
+/** Is the response to `target` stored after a write whose response has the headers? */
 const isKept = async (
-  [path, fields]: readonly [path: string, fields: Readonly<Record<string, string>>],
+  [path, headers]: readonly [path: string, fields: Readonly<Record<string, string>>],
   target: string,
   host?: string,
 ): Promise<boolean> => {
-  answerWrites(fields)
+  respondToWrites(headers)
   await read(target, host)
   expect(await read(target, host)).toContain('; hit')
   expect(await ask('POST', path, host ?? 'a')).toMatch(/^HTTP\/1\.1 201 /)
@@ -80,7 +80,7 @@ const isKept = async (
 }
 
 test.each(['MOVE', 'COPY'])('%s invalidates the URL of its Destination', async (method) => {
-  answerWrites({})
+  respondToWrites({})
   for (const [path, destination] of [
     ['/admin/b', 'http://a/admin/b'],
     ['/api/b', 'https://other.test/api/b'],
@@ -96,9 +96,9 @@ test.each(['MOVE', 'COPY'])('%s invalidates the URL of its Destination', async (
 test.each(['"a",', 'a b ', '\u00e9'])(
   'a URL of 60,000 characters %j is not read to its end',
   async (part) => {
-    answerWrites({ Location: part.repeat(60_000 / part.length) })
-    const mostMs = 20
-    expect(await costOfRequest(() => ask('POST', '/api/users', 'a'), mostMs)).toBeLessThan(mostMs)
+    respondToWrites({ Location: part.repeat(60_000 / part.length) })
+    const maxMs = 20
+    expect(await costOfRequest(() => ask('POST', '/api/users', 'a'), maxMs)).toBeLessThan(maxMs)
   },
 )
 
@@ -132,8 +132,8 @@ describe('a write invalidates what its response names', () => {
       { Location: '/wp-json/wp/v2/posts/1' },
       '/wp-json/wp/v2/posts/1',
     ],
-  ])('%s', async (_, path, fields, target) => {
-    expect(await isKept([path, fields as Record<string, string>], target)).toBe(false)
+  ])('%s', async (_, path, headers, target) => {
+    expect(await isKept([path, headers as Record<string, string>], target)).toBe(false)
   })
 
   test('by an absolute URL for clients', async () => {
@@ -169,8 +169,8 @@ test.each([
   ['its own, with a query that URL objects escape', "/api/users?q='a'", {}, "/v1/users?q='a'", undefined],
   ['its own, by another name', '/content/site/v2/posts/1', {}, '/rest/wp/v2/posts/1', undefined],
   ['that its response names', '/users', { Location: '/v1/users/7' }, '/api/users/7', undefined],
-])('a write invalidates a URL that several services have: %s', async (_, path, fields, target, host) => {
-  answerWrites(fields)
+])('a write invalidates a URL that several services have: %s', async (_, path, headers, target, host) => {
+  respondToWrites(headers)
   await read(target, host)
   expect(await read(target, host)).toContain('; hit')
   expect(await ask('POST', path, 'a')).toMatch(/^HTTP\/1\.1 201 /)
@@ -181,12 +181,12 @@ test.each([
   ['on another origin', { Location: 'http://other.test/admin/users/7' }],
   ['on another port', { Location: 'http://127.0.0.1:1/admin/users/7' }],
   ['that is no URL', { Location: 'http://[bad' }],
-])('a URL %s invalidates nothing', async (_, fields) => {
-  expect(await isKept(['/users', fields], '/admin/users/7')).toBe(true)
+])('a URL %s invalidates nothing', async (_, headers) => {
+  expect(await isKept(['/users', headers], '/admin/users/7')).toBe(true)
 })
 
 test('a URL that a service at another host has too invalidates nothing there', async () => {
-  answerWrites({ Location: '/in/5' })
+  respondToWrites({ Location: '/in/5' })
   await read('/in/5', 'shop.test')
   await ask('POST', '/users', 'a')
   expect(await read('/in/5', 'shop.test')).toContain('; hit')

@@ -31,7 +31,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'nested.yaml'), nested)
   await writeFile(join(folder, 'keys'), `demo:${'0'.repeat(64)}\n`)
   origin = await startOrigin(({ target }, wire) =>
-    wire.respond({ fields: { 'Content-Type': 'application/json' }, content: JSON.stringify({ target }) }),
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: JSON.stringify({ target }) }),
   )
   const targets = [origin.origin]
   const api = { contract: 'openapi', document: join(folder, 'all.yaml'), upstream: { targets }, batch: {} }
@@ -79,8 +79,8 @@ const batch = async (path: string, requests: readonly object[]): Promise<readonl
 describe('a batch item for a path of a service that is mounted below', () => {
   test.each(['GET', 'POST'])('%s is refused, as that service needs a key', async (method) => {
     expect((await fetch(`${gateway.publicAddress}/admin/users`, { method })).status).toBe(401)
-    const answers = await batch('/batch', [{ method, path: '/admin/users' }])
-    expect(answers.map(([status]) => status)).toEqual([404])
+    const responses = await batch('/batch', [{ method, path: '/admin/users' }])
+    expect(responses.map(([status]) => status)).toEqual([404])
     expect(origin.received).toEqual([])
   })
 
@@ -95,8 +95,8 @@ describe('a batch item for a path of a service that is mounted below', () => {
 })
 
 test('an item never decides which resource a request with the same path below the mount gets', async () => {
-  const answers = await batch('/twice/batch', [{ method: 'GET', path: '/twice/5' }])
-  expect(answers).toEqual([[200, '{"target":"/twice/5"}']])
+  const responses = await batch('/twice/batch', [{ method: 'GET', path: '/twice/5' }])
+  expect(responses).toEqual([[200, '{"target":"/twice/5"}']])
   expect(await (await fetch(`${gateway.publicAddress}/twice/5`)).json()).toEqual({ target: '/5' })
-  expect(await batch('/twice/batch', [{ method: 'GET', path: '/twice/5' }])).toEqual(answers)
+  expect(await batch('/twice/batch', [{ method: 'GET', path: '/twice/5' }])).toEqual(responses)
 })

@@ -22,16 +22,16 @@ test('a request that comes while the third of three pipelined ones is answered g
   })
   const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`
   socket.write(get('/1') + get('/2') + get('/3'))
-  const answerNext = async (count: number): Promise<void> => {
+  const respondNext = async (count: number): Promise<void> => {
     await origin.until(() => held.length === count)
     held[count - 1]?.()
   }
-  await answerNext(1)
-  await answerNext(2)
+  await respondNext(1)
+  await respondNext(2)
   await origin.until(() => held.length === 3)
   socket.write(get('/4'))
   await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBeGreaterThan(0)
   held[2]?.()
-  await answerNext(4)
+  await respondNext(4)
   await expect.poll(() => text).toMatch(/\/1[\s\S]*\/2[\s\S]*\/3[\s\S]*\/4$/)
 })

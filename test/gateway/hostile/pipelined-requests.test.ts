@@ -71,9 +71,9 @@ test('a connection that closes with requests that have not begun leaves none in 
   await expect.poll(count, { interval: 1 }).toBeGreaterThan(0)
   socket.destroy()
   await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
-  const { socket: next, count: answered } = await open()
+  const { socket: next, count: responded } = await open()
   next.write(hit)
-  await expect.poll(answered).toBe(1)
+  await expect.poll(responded).toBe(1)
 })
 
 test('a thousand requests to the admin side in one packet do not delay others, and no more than 256 are answered', async () => {
@@ -85,15 +85,15 @@ test('a thousand requests to the admin side in one packet do not delay others, a
   admin.setEncoding('latin1').on('data', (chunk) => {
     text += chunk
   })
-  const answered = (): number => text.split('HTTP/1.1 200 OK').length - 1
+  const responded = (): number => text.split('HTTP/1.1 200 OK').length - 1
   admin.write('GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.repeat(1_000))
-  await expect.poll(answered, { interval: 1 }).toBeGreaterThan(0)
+  await expect.poll(responded, { interval: 1 }).toBeGreaterThan(0)
   const other = await open()
   other.socket.write(hit)
   await expect.poll(other.count, { interval: 1 }).toBe(1)
-  const before = answered()
+  const before = responded()
   await once(admin, 'close')
-  expect([answered(), text.split('HTTP/1.1 503').length - 1]).toEqual([256, 1])
+  expect([responded(), text.split('HTTP/1.1 503').length - 1]).toEqual([256, 1])
   expect(before).toBeLessThan(200)
   await expect.poll(async () => (await fetch(`${gateway.adminAddress}/metrics`)).status).toBe(200)
 })

@@ -55,12 +55,12 @@ const dial = async (): Promise<TLSSocket> => {
 const sendPipelined = async (count: number, window: number, prefix = ''): Promise<number> => {
   const socket = await dial()
   let sent = 0
-  let answered = 0
+  let responded = 0
   const send = (): void => {
     // Several arrive at once.
-    if (sent - answered > window / 2) return
+    if (sent - responded > window / 2) return
     // Each in a TLS record of its own.
-    for (; sent < count && sent - answered < window; sent += 1)
+    for (; sent < count && sent - responded < window; sent += 1)
       socket.write(`GET /${prefix}${sent % numbers} HTTP/1.1\r\nHost: a\r\n\r\n`)
   }
   let rest = ''
@@ -68,25 +68,25 @@ const sendPipelined = async (count: number, window: number, prefix = ''): Promis
   return new Promise((resolve) => {
     const end = (): void => {
       socket.destroy()
-      resolve(answered)
+      resolve(responded)
     }
     socket.on('error', end).on('close', end)
     socket.on('data', (chunk: string) => {
       const texts = (rest + chunk).split('>')
       rest = texts.pop() ?? ''
       for (const text of texts) {
-        const isNext = text.startsWith('HTTP/1.1 200 ') && text.endsWith(`x<${prefix}${answered % numbers}`)
+        const isNext = text.startsWith('HTTP/1.1 200 ') && text.endsWith(`x<${prefix}${responded % numbers}`)
         if (!isNext) return end()
-        answered += 1
+        responded += 1
       }
-      if (answered === count) end()
+      if (responded === count) end()
       else send()
     })
     send()
   })
 }
 
-/** The longest wait of requests on other connections, one after another, in milliseconds; `failed` without an answer. */
+/** The longest wait of requests on other connections, one after another, in milliseconds; `failed` without a response. */
 const readBeside = (until: AbortSignal) => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const ask = (): Promise<number> =>
@@ -116,9 +116,11 @@ test.each([
     const ended = new AbortController()
     const beside = Promise.all(Array.from({ length: 4 }, () => readBeside(ended.signal)))
     const each = Math.ceil(requests / connections)
-    const answered = await Promise.all(Array.from({ length: connections }, () => sendPipelined(each, window)))
+    const responded = await Promise.all(
+      Array.from({ length: connections }, () => sendPipelined(each, window)),
+    )
     ended.abort()
-    expect(answered).toEqual(Array.from({ length: connections }, () => each))
+    expect(responded).toEqual(Array.from({ length: connections }, () => each))
     const times = await beside
     for (const of of times) expect(of.length).toBeGreaterThan(0)
     const all = times.flat().sort((a, b) => a - b)
@@ -131,6 +133,6 @@ test.each([
 )
 
 test('requests that arrive over TLS while a long response is written are all answered', async () => {
-  const answered = await Promise.all(Array.from({ length: 4 }, () => sendPipelined(100, 20, 'long')))
-  expect(answered).toEqual([100, 100, 100, 100])
+  const responded = await Promise.all(Array.from({ length: 4 }, () => sendPipelined(100, 20, 'long')))
+  expect(responded).toEqual([100, 100, 100, 100])
 })

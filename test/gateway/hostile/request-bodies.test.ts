@@ -14,10 +14,10 @@ let origin: Origin
 let gateway: TestGateway
 let sockets: Socket[] = []
 beforeAll(async () => {
-  origin = await startOrigin(({ content, fields }, wire) =>
+  origin = await startOrigin(({ content, headers }, wire) =>
     wire.respond({
-      fields: { 'Content-Type': 'application/json' },
-      content: JSON.stringify({ content: content.toString('latin1'), type: fields['content-type'] }),
+      headers: { 'Content-Type': 'application/json' },
+      content: JSON.stringify({ content: content.toString('latin1'), type: headers['content-type'] }),
     }),
   )
   gateway = await startTestGateway({
@@ -39,20 +39,20 @@ afterAll(async () => {
   await origin.close()
 })
 
-const ask = async (method: string, target: string, fields: string, content: string): Promise<string> =>
+const ask = async (method: string, target: string, headers: string, content: string): Promise<string> =>
   exchangeBytes(
     gateway.publicAddress,
-    `${method} ${target} HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n${fields}\r\n\r\n${content}`,
+    `${method} ${target} HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n${headers}\r\n\r\n${content}`,
   )
 
 /** A request of which the content never comes whole. */
-const begin = async (target: string, fields: string): Promise<Socket> => {
+const begin = async (target: string, headers: string): Promise<Socket> => {
   const { hostname, port } = new URL(gateway.publicAddress)
   const socket = connect(Number(port), hostname)
   sockets.push(socket)
   socket.on('error', () => {})
   await once(socket, 'connect')
-  socket.write(`POST ${target} HTTP/1.1\r\nHost: a.test\r\nAuthorization: Bearer a\r\n${fields}\r\n\r\n`)
+  socket.write(`POST ${target} HTTP/1.1\r\nHost: a.test\r\nAuthorization: Bearer a\r\n${headers}\r\n\r\n`)
   return socket
 }
 
@@ -89,27 +89,27 @@ test.each(types)(
       `Content-Type: ${type}\r\nTransfer-Encoding: chunked`,
       '4\r\n0123\r\n6\r\n456789\r\n0\r\n\r\n',
     )
-    for (const answer of [framed, chunked]) {
-      expect(answer).toMatch(/^HTTP\/1\.1 200 /)
-      expect(answer).toContain('"content":"0123456789"')
+    for (const response of [framed, chunked]) {
+      expect(response).toMatch(/^HTTP\/1\.1 200 /)
+      expect(response).toContain('"content":"0123456789"')
     }
-    expect(origin.received.map(({ fields }) => fields['content-type'])).toEqual([type, type])
+    expect(origin.received.map(({ headers }) => headers['content-type'])).toEqual([type, type])
   },
 )
 
 test.each(['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'LOCK'])(
   'an upstream gets the plain text of a %s',
   async (method) => {
-    const fields = 'Content-Type: text/plain\r\nContent-Length: 10'
-    expect(await ask(method, '/open/echo', fields, '0123456789')).toContain('"content":"0123456789"')
+    const headers = 'Content-Type: text/plain\r\nContent-Length: 10'
+    expect(await ask(method, '/open/echo', headers, '0123456789')).toContain('"content":"0123456789"')
   },
 )
 
 test('a text file that is uploaded to the media route arrives', async () => {
-  const fields =
+  const headers =
     'Content-Disposition: attachment; filename="a.txt"\r\n' + 'Content-Type: text/plain\r\nContent-Length: 10'
-  const answer = await ask('POST', '/index.php/site-json/site/v2/media', fields, '0123456789')
-  expect(answer).toContain('"content":"0123456789"')
+  const response = await ask('POST', '/index.php/site-json/site/v2/media', headers, '0123456789')
+  expect(response).toContain('"content":"0123456789"')
 })
 
 test.each([
@@ -122,9 +122,9 @@ test.each([
   async (target, status, text) => {
     for (const type of ['text/plain', ';;;']) {
       const socket = await begin(target, `Content-Type: ${type}\r\nContent-Length: 1000`)
-      const [answer] = (await once(socket, 'data')) as [Buffer]
-      expect(answer.toString()).toContain(` ${status} `)
-      expect(answer.toString()).toContain(text)
+      const [response] = (await once(socket, 'data')) as [Buffer]
+      expect(response.toString()).toContain(` ${status} `)
+      expect(response.toString()).toContain(text)
     }
     expect(origin.received).toEqual([])
   },
@@ -164,14 +164,14 @@ test.each(['text/plain', 'application/json'])(
       return heapUsed + external
     }
     const before = used()
-    const answers: string[] = []
+    const responses: string[] = []
     for (let i = 0; i < 40; i += 1) {
       const socket = await begin('/plants', `Content-Type: ${type}\r\nContent-Length: ${16 * mebibyte}`)
-      socket.on('data', (chunk: Buffer) => answers.push(chunk.toString('latin1', 9, 12)))
+      socket.on('data', (chunk: Buffer) => responses.push(chunk.toString('latin1', 9, 12)))
       socket.write(content)
     }
-    await expect.poll(() => answers.length, { timeout: 20_000 }).toBe(40)
-    expect(new Set(answers)).toEqual(new Set([type === 'text/plain' ? '415' : '413']))
+    await expect.poll(() => responses.length, { timeout: 20_000 }).toBe(40)
+    expect(new Set(responses)).toEqual(new Set([type === 'text/plain' ? '415' : '413']))
     expect(used() - before).toBeLessThan(128 * mebibyte)
   },
 )

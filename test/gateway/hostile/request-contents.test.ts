@@ -50,8 +50,8 @@ const dial = async (localAddress = '127.0.0.2'): Promise<Socket> => {
   await once(socket, 'connect')
   return socket
 }
-const post = (path: string, fields: string): string =>
-  `POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n`
+const post = (path: string, headers: string): string =>
+  `POST ${path} HTTP/1.1\r\nHost: a.test\r\n${headers}\r\n\r\n`
 const chunked = 'Content-Type: application/octet-stream\r\nTransfer-Encoding: chunked'
 /** Everything that comes. */
 const received = (socket: Socket): (() => string) => {
@@ -80,14 +80,14 @@ describe('a content in pieces of one octet', () => {
     ],
     ['an open service, with a length', '/open/up', 'Content-Type: image/png\r\nContent-Length: 100000'],
     ['a site, as JSON', '/index.php/site-json/site/v2/posts', chunked.replace('octet-stream', 'json')],
-  ])('to %s takes no more memory than its octets, and is counted', async (_, path, fields) => {
+  ])('to %s takes no more memory than its octets, and is counted', async (_, path, headers) => {
     await start({}, {}, oneSlot)
     await fillSlots()
     const clients = await Promise.all(Array.from({ length: 100 }, () => dial()))
-    for (const client of clients) client.write(post(path, fields))
+    for (const client of clients) client.write(post(path, headers))
     await expect.poll(inFlight).toBe(101)
     const before = process.memoryUsage()
-    const piece = fields.includes('chunked') ? '1\r\n{\r\n' : '{'
+    const piece = headers.includes('chunked') ? '1\r\n{\r\n' : '{'
     for (let sent = 0; sent < 60; sent += 1) {
       for (const client of clients) client.write(piece)
       await pause(2)
@@ -189,11 +189,11 @@ describe('limits.requestTimeout', () => {
       'Content-Type: application/json\r\nContent-Length: 200000',
       false,
     ],
-  ])('a content that keeps moving %s is not cut', async (_, path, fields, isChunked) => {
+  ])('a content that keeps moving %s is not cut', async (_, path, headers, isChunked) => {
     await start(limits)
     const client = await dial()
     const all = received(client)
-    client.write(post(path, fields))
+    client.write(post(path, headers))
     for (let sent = 0; sent < 20; sent += 1) {
       const piece = 'x'.repeat(10_000)
       client.write(isChunked ? `2710\r\n${piece}\r\n` : piece)
@@ -213,12 +213,12 @@ describe('limits.requestTimeout', () => {
       '/index.php/site-json/site/v2/posts',
       'Content-Type: application/json\r\nContent-Length: 200000',
     ],
-  ])('a content that falls silent %s gets 408', async (_, path, fields) => {
+  ])('a content that falls silent %s gets 408', async (_, path, headers) => {
     await start(limits)
     const client = await dial()
     const all = received(client)
-    client.write(post(path, fields))
-    client.write(fields.includes('chunked') ? '1\r\nx\r\n' : 'x'.repeat(5_000))
+    client.write(post(path, headers))
+    client.write(headers.includes('chunked') ? '1\r\nx\r\n' : 'x'.repeat(5_000))
     await expect.poll(all).toMatch(/^HTTP\/1\.1 408 /)
     await expect.poll(inFlight).toBe(0)
   })

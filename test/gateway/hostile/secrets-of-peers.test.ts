@@ -11,7 +11,7 @@ const planted = {
   tier: 'planted-live-tier-password',
   key: 'planted-key-of-the-shared-cache-1',
   oldKey: 'planted-key-of-the-shared-cache-2',
-  otlpField: 'planted-otlp-field',
+  otlpHeader: 'planted-otlp-field',
   otlpQuery: 'planted-otlp-query',
 } as const
 
@@ -25,7 +25,7 @@ describeWith('redis', 'secrets for peers', () => {
     redis = await startRedisServer()
     await redis.command('CONFIG', 'SET', 'requirepass', planted.tier)
     origin = await startOrigin((_, wire) =>
-      wire.respond({ fields: { 'Cache-Control': 'max-age=60' }, content: 'x' }),
+      wire.respond({ headers: { 'Cache-Control': 'max-age=60' }, content: 'x' }),
     )
     collector = await startOrigin((_, wire) => wire.respond({ content: '{}' }))
     gateway = await startGatewayProcess(
@@ -48,7 +48,7 @@ describeWith('redis', 'secrets for peers', () => {
         },
       },
       {
-        OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${planted.otlpField}`,
+        OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${planted.otlpHeader}`,
         OTEL_BSP_SCHEDULE_DELAY: '200',
       },
     )
@@ -68,7 +68,7 @@ describeWith('redis', 'secrets for peers', () => {
   test('peers get their secrets, and log, metrics and admin side never show them, also when the peers fail', async () => {
     await askSome()
     await expect.poll(() => collector.received.length, { timeout: 15_000 }).toBeGreaterThan(0)
-    expect(collector.received[0]?.head).toContain(planted.otlpField)
+    expect(collector.received[0]?.head).toContain(planted.otlpHeader)
     // Refused from here on: by the collector, and by a tier with another password.
     collector.script = (_, wire) => wire.respond({ status: 401, content: 'no' })
     const peer = (...words: string[]): Promise<string> => redis.command(...words).catch(() => '')

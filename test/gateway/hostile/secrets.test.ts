@@ -11,7 +11,7 @@ const planted = {
   basic: 'cGxhbnRlZDpiYXNpYw',
   bearer: 'planted-bearer',
   cookie: 'planted-cookie',
-  nonceField: 'planted-nonce-field',
+  nonceHeader: 'planted-nonce-field',
   nonceParameter: 'planted-nonce-parameter',
   password: 'planted-password',
   token: 'planted-token',
@@ -19,10 +19,10 @@ const planted = {
   path: 'planted-path',
   content: 'planted-content',
   idempotencyKey: 'planted-idempotency-key',
-  fieldName: 'x-planted-field-name',
-  fieldValue: 'planted-field-value',
+  headerName: 'x-planted-field-name',
+  headerValue: 'planted-field-value',
   method: 'PLANTED-METHOD',
-  upstreamAnswer: 'planted-upstream-answer',
+  upstreamResponse: 'planted-upstream-answer',
   admin: 'planted-admin-token',
   tier: 'planted-tier-password',
 } as const
@@ -30,10 +30,10 @@ const planted = {
 const headers = {
   Authorization: `Bearer ${planted.bearer}`,
   Cookie: `wordpress_logged_in_x=${planted.cookie}; session=${planted.cookie}`,
-  'X-WP-Nonce': planted.nonceField,
+  'X-WP-Nonce': planted.nonceHeader,
   'Idempotency-Key': planted.idempotencyKey,
   'X-Api-Key': planted.token,
-  [planted.fieldName]: planted.fieldValue,
+  [planted.headerName]: planted.headerValue,
 }
 const query = `password=${planted.password}&_wpnonce=${planted.nonceParameter}&access_token=${planted.token}&search=${planted.content}`
 const site = '/index.php/site-json/site/v2'
@@ -112,9 +112,9 @@ const own = { headers: { Authorization: `Bearer ${planted.admin}` } }
 
 const sendAll = async (): Promise<void> => {
   const plain = {
-    fields: { 'X-Scripted': '1', 'Cache-Control': 'max-age=60', ETag: `"${planted.upstreamAnswer}"` },
+    headers: { 'X-Scripted': '1', 'Cache-Control': 'max-age=60', ETag: `"${planted.upstreamResponse}"` },
   }
-  origin.script = (_, wire) => wire.respond({ ...plain, content: `{"slug":"${planted.upstreamAnswer}"}` })
+  origin.script = (_, wire) => wire.respond({ ...plain, content: `{"slug":"${planted.upstreamResponse}"}` })
   for (let i = 0; i < 2; i += 1) {
     await ask(`/open/kept?access_token=${planted.token}`)
     await ask(`${site}/posts?${query}`)
@@ -167,7 +167,7 @@ const sendAll = async (): Promise<void> => {
   await ask(`${site}/posts/6?${query}`)
   await ask(`/open/${planted.path}/reset?${query}`)
   await ask(`${site}/posts/6`, json({ title: planted.content }))
-  origin.script = (_, wire) => wire.write(`HTTP/1.1 200 OK\r\nX ${planted.upstreamAnswer}: 1\r\n\r\n`)
+  origin.script = (_, wire) => wire.write(`HTTP/1.1 200 OK\r\nX ${planted.upstreamResponse}: 1\r\n\r\n`)
   await ask(`/open/${planted.path}/garbage?${query}`)
   origin.script = () => {}
   await ask(`${site}/posts/7?${query}`)
@@ -176,16 +176,16 @@ const sendAll = async (): Promise<void> => {
   // A request that comes back.
   let via = ''
   origin.script = (request, wire) => {
-    via = request.fields['via'] ?? ''
+    via = request.headers['via'] ?? ''
     wire.respond(plain)
   }
   await ask('/open/via')
   await ask(`/open/${planted.path}/loop?${query}`, { headers: { Via: via } })
   // Bytes that are no request.
   await raw(`GET http://u:${planted.userinfo}@a/open/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
-  await raw(`GET /open/${planted.path}?${query} HTTP/1.1\r\nHost : ${planted.fieldValue}\r\n\r\n`)
+  await raw(`GET /open/${planted.path}?${query} HTTP/1.1\r\nHost : ${planted.headerValue}\r\n\r\n`)
   await raw(
-    `GET /open/${planted.path} HTTP/1.1\r\nHost: a\r\nAuthorization: Basic ${planted.basic}\r\nX: \0${planted.fieldValue}\r\n\r\n`,
+    `GET /open/${planted.path} HTTP/1.1\r\nHost: a\r\nAuthorization: Basic ${planted.basic}\r\nX: \0${planted.headerValue}\r\n\r\n`,
   )
   await raw(`${planted.method} /open/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
   await raw(

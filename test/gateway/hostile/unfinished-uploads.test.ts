@@ -15,8 +15,8 @@ import { type Origin, pause, type Script, startOrigin } from '../../support/orig
 
 const ca = pem('ca.pem')
 const read = '/wp-json/wp/v2/posts'
-const answer: Script = ({ method }, wire) =>
-  wire.respond({ fields: { 'Content-Type': 'application/json' }, content: method === 'GET' ? '[]' : '{}' })
+const response: Script = ({ method }, wire) =>
+  wire.respond({ headers: { 'Content-Type': 'application/json' }, content: method === 'GET' ? '[]' : '{}' })
 
 const shortTotal = { connect: '500ms', headers: '500ms', idle: '500ms', total: '700ms' }
 
@@ -30,7 +30,7 @@ const start = async (
   originOptions: Parameters<typeof startOrigin>[1] = {},
   failureRatio = 0.1,
 ): Promise<void> => {
-  origin = await startOrigin(answer, originOptions)
+  origin = await startOrigin(response, originOptions)
   const upstream = {
     targets: [origin.origin],
     timeouts,
@@ -79,7 +79,7 @@ const dial = async (): Promise<Socket> => {
   await once(socket, 'connect')
   return socket
 }
-const firstAnswer = async (socket: Socket): Promise<string> =>
+const firstResponse = async (socket: Socket): Promise<string> =>
   String(((await once(socket, 'data')) as [Buffer])[0])
 const drip = async (socket: Socket | ClientHttp2Stream, text: string): Promise<void> => {
   while (!socket.destroyed && socket.writable) {
@@ -121,16 +121,16 @@ const ways: readonly (readonly [string, string, string, string])[] = [
 describe('a client that sends its body too slowly', () => {
   test('gets 408 after the total timeout of the upstream, whatever the path and the framing', async () => {
     await start(shortTotal)
-    const ask = async (path: string, fields: string): Promise<string> => {
+    const ask = async (path: string, headers: string): Promise<string> => {
       const socket = await dial()
-      socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n`)
-      void drip(socket, fields === framed ? 'x' : '1\r\nx\r\n')
-      return firstAnswer(socket)
+      socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${headers}\r\n\r\n`)
+      void drip(socket, headers === framed ? 'x' : '1\r\nx\r\n')
+      return firstResponse(socket)
     }
     // Side by side: each waits ten seconds.
-    const asked = [...ways, ...ways].map(async ([title, path, fields, code]) => ({
+    const asked = [...ways, ...ways].map(async ([title, path, headers, code]) => ({
       ...{ title, code },
-      text: await ask(path, fields),
+      text: await ask(path, headers),
     }))
     for (const { title, code, text } of await Promise.all(asked)) {
       expect(text, title).toMatch(/^HTTP\/1\.1 408 /)
@@ -139,31 +139,31 @@ describe('a client that sends its body too slowly', () => {
     await isInDoubt()
   })
 
-  test.each(ways)('to %s gets 408 after the idle timeout', async (_, path, fields, code) => {
+  test.each(ways)('to %s gets 408 after the idle timeout', async (_, path, headers, code) => {
     await start({ idle: '300ms' })
     const socket = await dial()
-    socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n`)
-    const text = await firstAnswer(socket)
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${headers}\r\n\r\n`)
+    const text = await firstResponse(socket)
     expect(text).toMatch(/^HTTP\/1\.1 408 /)
     expect(text).toContain(code)
     await nothingHappened()
   })
 
-  test.each(ways)('to %s gets 408 after limits.requestTimeout', async (_, path, fields, code) => {
+  test.each(ways)('to %s gets 408 after limits.requestTimeout', async (_, path, headers, code) => {
     await start({}, { limits: { requestTimeout: '300ms' } })
     const socket = await dial()
-    socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n`)
-    void drip(socket, fields === framed ? 'x' : '1\r\nx\r\n')
-    const text = await firstAnswer(socket)
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${headers}\r\n\r\n`)
+    void drip(socket, headers === framed ? 'x' : '1\r\nx\r\n')
+    const text = await firstResponse(socket)
     expect(text).toMatch(/^HTTP\/1\.1 408 /)
     expect(text).toContain(code)
     await isInDoubt()
   })
 
-  test.each(ways)('to %s may disconnect in the middle', async (_, path, fields) => {
+  test.each(ways)('to %s may disconnect in the middle', async (_, path, headers) => {
     await start({})
     const socket = await dial()
-    socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n`)
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${headers}\r\n\r\n`)
     await origin.until(() => origin.open > 0)
     await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(1)
     socket.resetAndDestroy()
@@ -171,29 +171,29 @@ describe('a client that sends its body too slowly', () => {
     await nothingHappened()
   })
 
-  test.each(ways)('to %s does not count as a failure of the upstream', async (_, path, fields) => {
-    await start({}, {}, { answersEarly: true })
+  test.each(ways)('to %s does not count as a failure of the upstream', async (_, path, headers) => {
+    await start({}, {}, { respondsEarly: true })
     origin.script = (received, wire) =>
-      received.method === 'GET' ? answer(received, wire, 0) : pause(1_100).then(wire.reset)
+      received.method === 'GET' ? response(received, wire, 0) : pause(1_100).then(wire.reset)
     const socket = await dial()
     socket.write(
-      `POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n${fields === framed ? 'x' : '1\r\nx\r\n'}`,
+      `POST ${path} HTTP/1.1\r\nHost: a.test\r\n${headers}\r\n\r\n${headers === framed ? 'x' : '1\r\nx\r\n'}`,
     )
-    expect(await firstAnswer(socket)).toMatch(/^HTTP\/1\.1 502 /)
+    expect(await firstResponse(socket)).toMatch(/^HTTP\/1\.1 502 /)
     expect(await get()).toContain('unsettled')
   })
 
-  test.each(ways)('to %s leaves an unknown outcome when a 504 comes early', async (_, path, fields) => {
-    await start({}, {}, { answersEarly: true })
+  test.each(ways)('to %s leaves an unknown outcome when a 504 comes early', async (_, path, headers) => {
+    await start({}, {}, { respondsEarly: true })
     origin.script = (received, wire) =>
       received.method === 'GET'
-        ? answer(received, wire, 0)
+        ? response(received, wire, 0)
         : pause(1_100).then(() => wire.respond({ status: 504 }))
     const socket = await dial()
     socket.write(
-      `POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n${fields === framed ? 'x' : '1\r\nx\r\n'}`,
+      `POST ${path} HTTP/1.1\r\nHost: a.test\r\n${headers}\r\n\r\n${headers === framed ? 'x' : '1\r\nx\r\n'}`,
     )
-    expect(await firstAnswer(socket)).toMatch(/^HTTP\/1\.1 504 /)
+    expect(await firstResponse(socket)).toMatch(/^HTTP\/1\.1 504 /)
     expect(await get()).toContain('unsettled')
   })
 })
@@ -201,15 +201,16 @@ describe('a client that sends its body too slowly', () => {
 describe('a client that sends its body whole', () => {
   test.each(ways)(
     'to %s leaves an unknown outcome behind when the upstream is silent',
-    async (_, path, fields) => {
+    async (_, path, headers) => {
       await start(shortTotal, {}, {}, 0)
-      origin.script = (received, wire) => (received.method === 'GET' ? answer(received, wire, 0) : undefined)
+      origin.script = (received, wire) =>
+        received.method === 'GET' ? response(received, wire, 0) : undefined
       const socket = await dial()
-      const body = fields === framed ? 'x'.repeat(100_000) : '1\r\nx\r\n0\r\n\r\n'
-      socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${fields}\r\n\r\n${body}`)
-      expect(await firstAnswer(socket)).toMatch(/^HTTP\/1\.1 504 /)
+      const body = headers === framed ? 'x'.repeat(100_000) : '1\r\nx\r\n0\r\n\r\n'
+      socket.write(`POST ${path} HTTP/1.1\r\nHost: a.test\r\n${headers}\r\n\r\n${body}`)
+      expect(await firstResponse(socket)).toMatch(/^HTTP\/1\.1 504 /)
       expect(await gateway.metric('trellis_upstream_attempts_total', 'outcome="timeout"')).toBe(1)
-      origin.script = answer
+      origin.script = response
       expect(await get(path.endsWith('/media') ? '/wp-json/wp/v2/media' : read)).toContain('unsettled')
     },
   )
@@ -232,7 +233,7 @@ describe('a client that sends its body whole', () => {
     const length = 32 * 1024 * 1024
     socket.write(`POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: ${length}\r\n\r\n`)
     socket.write(Buffer.alloc(length))
-    expect(await firstAnswer(socket)).toMatch(/^HTTP\/1\.1 504 /)
+    expect(await firstResponse(socket)).toMatch(/^HTTP\/1\.1 504 /)
     expect(await gateway.metric('trellis_upstream_attempts_total', 'outcome="timeout"')).toBe(1)
     deaf.close()
   })
@@ -240,13 +241,13 @@ describe('a client that sends its body whole', () => {
 
 describe('over HTTP/2', () => {
   const declared = { 'content-length': '100000' }
-  const post = async (fields: Record<string, string>, body: string): Promise<ClientHttp2Stream> => {
+  const post = async (headers: Record<string, string>, body: string): Promise<ClientHttp2Stream> => {
     const client = connectHttp2(gateway.publicAddress, { ca })
     clients.push(client)
     client.on('error', () => {})
     const inFlight = (): Promise<number> => gateway.metric('trellis_upstream_in_flight_requests', 'site')
     const others = await inFlight()
-    const stream = client.request({ ':method': 'POST', ':path': '/wp-json/unlisted', ...fields })
+    const stream = client.request({ ':method': 'POST', ':path': '/wp-json/unlisted', ...headers })
     stream.on('error', () => {})
     stream.write(body)
     await expect.poll(inFlight).toBe(others + 1)
@@ -283,9 +284,9 @@ describe('over HTTP/2', () => {
     ['/wp-admin/any', {}, 'request_timeout'],
   ])(
     'a body for %s (%j) whose own time is over is answered 408 and then reset',
-    async (path, fields, code) => {
+    async (path, headers, code) => {
       // A contract reads JSON before it is sent.
-      const isRead = fields['content-type'] === 'application/json'
+      const isRead = headers['content-type'] === 'application/json'
       await gateway.close()
       await start(
         {},
@@ -297,7 +298,7 @@ describe('over HTTP/2', () => {
       const client = connectHttp2(gateway.publicAddress, { ca })
       clients.push(client)
       const authorization = 'Basic YTpi'
-      const stream = client.request({ ':method': 'POST', ':path': path, authorization, ...fields })
+      const stream = client.request({ ':method': 'POST', ':path': path, authorization, ...headers })
       const errors: Error[] = []
       stream.on('error', (error) => errors.push(error))
       let body = ''
@@ -319,22 +320,25 @@ describe('over HTTP/2', () => {
       expect(await gateway.metric('trellis_refusals_total', '"request_timeout"')).toBe(1)
       // The connection goes on.
       const next = client.request({ ':path': read })
-      const [answered] = (await once(next, 'response')) as [{ ':status': number }]
-      expect(answered[':status']).toBe(200)
+      const [responded] = (await once(next, 'response')) as [{ ':status': number }]
+      expect(responded[':status']).toBe(200)
       next.close()
       await (isRead ? nothingHappened() : isInDoubt())
     },
   )
 
-  test.each([declared, {}])('a body that is broken off (%j) is not taken for a whole one', async (fields) => {
-    const stream = await post(fields, 'x')
-    await pause(50)
-    const before = origin.received.length
-    stream.destroy(new Error('gone'))
-    await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
-    expect(origin.received.slice(before).map(({ head }) => head)).toEqual([])
-    await isInDoubt()
-  })
+  test.each([declared, {}])(
+    'a body that is broken off (%j) is not taken for a whole one',
+    async (headers) => {
+      const stream = await post(headers, 'x')
+      await pause(50)
+      const before = origin.received.length
+      stream.destroy(new Error('gone'))
+      await expect.poll(() => gateway.metric('trellis_in_flight_requests')).toBe(0)
+      expect(origin.received.slice(before).map(({ head }) => head)).toEqual([])
+      await isInDoubt()
+    },
+  )
 
   test('a write whose body a contract reads is not made of a part of it', async () => {
     const client = connectHttp2(gateway.publicAddress, { ca })
@@ -358,7 +362,7 @@ describe('over HTTP/2', () => {
   test('a request that breaks off after its last byte is carried out', async () => {
     let respond = (): void => {}
     origin.script = (received, wire, count) => {
-      if (received.method === 'GET') return answer(received, wire, count)
+      if (received.method === 'GET') return response(received, wire, count)
       respond = () => wire.respond({ status: 404 })
     }
     const stream = await post({ 'content-length': '100000' }, 'x'.repeat(100_000))

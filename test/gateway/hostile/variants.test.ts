@@ -3,7 +3,7 @@ import { siteService, startTestGateway, type TestGateway } from '../../support/g
 import { type Origin, startOrigin } from '../../support/origin.ts'
 import { exchangeBytes } from '../../support/raw-client.ts'
 
-// An upstream that varies by a field: a caller gets only what was made for the fields that the gateway sends for it.
+// An upstream that varies by a header: a caller gets only what was made for the headers that the gateway sends for it.
 
 let origin: Origin
 let gateway: TestGateway
@@ -30,14 +30,14 @@ afterAll(async () => {
 })
 beforeEach(() => {
   origin.received.length = 0
-  // Reads fields as CGI does: in capitals, and whatever is no letter or digit as `_`.
-  origin.script = ({ fields }, wire) => {
+  // Reads headers as CGI does: in capitals, and whatever is no letter or digit as `_`.
+  origin.script = ({ headers }, wire) => {
     const wanted = varyBy.toUpperCase().replaceAll('-', '_')
-    const read = Object.entries(fields).filter(
+    const read = Object.entries(headers).filter(
       ([name]) => name.toUpperCase().replaceAll(/[^A-Z\d]/g, '_') === wanted,
     )
     wire.respond({
-      fields: { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=60', Vary: varyBy },
+      headers: { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=60', Vary: varyBy },
       content: JSON.stringify({ made: read.map(([, value]) => value) }),
     })
   }
@@ -45,12 +45,13 @@ beforeEach(() => {
 
 const ask = async (target: string, lines: readonly string[]): Promise<unknown> => {
   const head = ['Host: a', ...lines].map((line) => `${line}\r\n`).join('')
-  const answer = await exchangeBytes(
+  const response = await exchangeBytes(
     gateway.publicAddress,
     `GET ${target} HTTP/1.1\r\n${head}${head.includes('Connection') ? '' : 'Connection: close\r\n'}\r\n`,
   )
-  return (JSON.parse(answer.slice(answer.indexOf('{'), answer.lastIndexOf('}') + 1)) as { made: unknown })
-    .made
+  return (
+    JSON.parse(response.slice(response.indexOf('{'), response.lastIndexOf('}') + 1)) as { made: unknown }
+  ).made
 }
 
 let count = 0
@@ -59,7 +60,7 @@ const targets = (): readonly string[] => {
   return [`/index.php/site-json/site/v2/posts?page=${count}`, `/shared/x?n=${count}`]
 }
 
-describe('a caller cannot store an answer as the variant of another one', () => {
+describe('a caller cannot store a response as the variant of another one', () => {
   test.each([
     [
       'by naming the field in Connection',
@@ -81,7 +82,7 @@ describe('a caller cannot store an answer as the variant of another one', () => 
   })
 })
 
-describe('a field that the gateway writes itself selects by what it writes', () => {
+describe('a header that the gateway writes itself selects by what it writes', () => {
   const first = ['X-Forwarded-For: 203.0.113.1', 'X-Forwarded-Proto: https', 'Via: 1.1 first']
   const second = ['X-Forwarded-For: 203.0.113.2', 'X-Forwarded-Proto: http', 'Via: 1.1 second']
 

@@ -35,18 +35,18 @@ let steps: string[] = []
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'openapi-batch-'))
   await writeFile(join(folder, 'items.yaml'), document)
-  origin = await startOrigin(async ({ method, target, fields, content }, wire) => {
+  origin = await startOrigin(async ({ method, target, headers, content }, wire) => {
     steps.push(`+${method} ${target}`)
     // Long enough that the other writes, and reads that do not wait, begin on a busy machine too.
     await new Promise((resolve) => setTimeout(resolve, method === 'PUT' ? 300 : 20))
     steps.push(`-${method} ${target}`)
     wire.respond({
-      fields: { 'Content-Type': 'application/json' },
+      headers: { 'Content-Type': 'application/json' },
       content: JSON.stringify({
         id: 7,
-        key: fields['x-key'],
-        tenant: fields['x-tenant'],
-        type: fields['content-type'],
+        key: headers['x-key'],
+        tenant: headers['x-tenant'],
+        type: headers['content-type'],
         sent: content.toString(),
       }),
     })
@@ -287,7 +287,7 @@ describe('the batch route of a plant store', () => {
     await send('store', [remove], bearer)
     expect(origin.received.at(-1)).toMatchObject({
       target: '/plants/1',
-      fields: { authorization: 'Bearer secret' },
+      headers: { authorization: 'Bearer secret' },
     })
   })
 

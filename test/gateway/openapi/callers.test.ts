@@ -13,8 +13,8 @@ let gateway: TestGateway
 let folder: string
 let issuer: Issuer
 
-const echo: Script = ({ target, fields }, wire) => {
-  const { 'x-shop': shop = '', account_id: account = '', 'x-region': region = '', cookie = '' } = fields
+const echo: Script = ({ target, headers }, wire) => {
+  const { 'x-shop': shop = '', account_id: account = '', 'x-region': region = '', cookie = '' } = headers
   wire.respond({ content: [target, shop, account, region, cookie].join(' ') })
 }
 
@@ -99,7 +99,7 @@ test('a header with an unusual name is sent to the operation that declares it, w
   const north = { x_region: 'north' }
   await send('/regional', north)
   await send('/public?region', north)
-  expect(origin.received.map(({ fields }) => fields['x_region'])).toEqual(['north', undefined])
+  expect(origin.received.map(({ headers }) => headers['x_region'])).toEqual(['north', undefined])
   expect((await send('/regional', { x_region: 'south' })).cache).toContain('fwd=uri-miss')
   expect((await send('/regional', north)).cache).toContain('hit')
 })
@@ -110,8 +110,8 @@ test.each([
 ])('a header that upstreams read as %s is not sent', async (_title, name, path) => {
   const own = await send(path, { [name]: 'mallory', 'X-Other': 'sent' })
   expect(own.status).toBe(200)
-  expect(origin.received[0]?.fields).toMatchObject({ 'x-other': 'sent' })
-  expect(origin.received[0]?.fields).not.toHaveProperty(name)
+  expect(origin.received[0]?.headers).toMatchObject({ 'x-other': 'sent' })
+  expect(origin.received[0]?.headers).not.toHaveProperty(name)
 })
 
 test.each([
@@ -122,8 +122,8 @@ test.each([
   const sent = { Authorization: `Bearer ${token}`, [name]: 'mallory', 'X-Other': 'sent' }
   expect((await send(path, sent)).status).toBe(200)
   await send(path, { [name]: 'mallory' })
-  expect(origin.received.map(({ fields }) => fields[name])).toEqual([undefined, undefined])
-  expect(origin.received[0]?.fields).toMatchObject({
+  expect(origin.received.map(({ headers }) => headers[name])).toEqual([undefined, undefined])
+  expect(origin.received[0]?.headers).toMatchObject({
     'x-region': 'north',
     'account-id': 'ann',
     'x-other': 'sent',
@@ -133,7 +133,7 @@ test.each([
 test('declared headers may have names that every object has', async () => {
   expect((await send('/inherited')).status).toBe(200)
   await send('/inherited', { Constructor: 'a' })
-  expect(origin.received.map(({ fields }) => fields['constructor'])).toEqual([undefined, 'a'])
+  expect(origin.received.map(({ headers }) => headers['constructor'])).toEqual([undefined, 'a'])
 })
 
 describe('where one method and path stand for several operations', () => {

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { OpenApiConfig } from '../../../src/config/config.ts'
 import { checkConfig, configFromData, filledAsData } from '../../../src/config/load.ts'
 import { logReload } from '../../../src/gateway/reload.ts'
-import { documentNotes } from '../../../src/openapi/notes.ts'
+import { documentHints } from '../../../src/openapi/hints.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { startOrigin } from '../../support/origin.ts'
 
@@ -162,7 +162,7 @@ test('check lists what is accepted and not checked, with its lines', async () =>
   )
   const result = await checkConfig(configOf(), {}, folder)
   if (result.kind !== 'ok') throw new Error(JSON.stringify(result.faults))
-  expect((await documentNotes(result.config)).map(({ text }) => text)).toEqual([
+  expect((await documentHints(result.config)).map(({ text }) => text)).toEqual([
     'api.yaml:4:13 GET /c/{x} takes a credential that is not described: its responses are not stored',
     'parts/c.json:2:2 GET /c/{y} matches the same requests as /c/{x}, because the two differ in names only: neither parameters nor bodies are checked; the first is at api.yaml:4:13',
     'api.yaml:7:13 POST /a stands for several operations: neither parameters nor bodies are checked; the first is at api.yaml:6:13',
@@ -181,7 +181,7 @@ test('a document in JSON has its lines too', async () => {
   )
   const result = await checkConfig(configOf('', 'api/api.json'), {}, folder)
   if (result.kind !== 'ok') throw new Error(JSON.stringify(result.faults))
-  expect((await documentNotes(result.config)).map(({ text }) => text)).toEqual([
+  expect((await documentHints(result.config)).map(({ text }) => text)).toEqual([
     expect.stringMatching(/^api\.json:8:4 GET .*; the first is at api\.json:5:4$/),
     'GET /é/{x}: bodies of */* are checked by size only',
   ])
@@ -189,7 +189,7 @@ test('a document in JSON has its lines too', async () => {
 
 test('a changed document holds for the next request, drops what is stored, and the log names the operations', async () => {
   const origin = await startOrigin((_request, wire) =>
-    wire.respond({ fields: { ETag: '"1"' }, content: 'x' }),
+    wire.respond({ headers: { ETag: '"1"' }, content: 'x' }),
   )
   const document = join(folder, 'api/api.yaml')
   const operation = 'get: { x-trellis-cache: { ttl: 60s } }'

@@ -13,7 +13,7 @@ let counter = 0
 beforeAll(async () => {
   origin = await startOrigin((_request, wire) => {
     counter += 1
-    wire.respond({ fields: { 'Content-Type': 'text/plain' }, content: `answer ${counter}` })
+    wire.respond({ headers: { 'Content-Type': 'text/plain' }, content: `answer ${counter}` })
   })
   gateway = await startTestGateway({
     services: {
@@ -210,9 +210,9 @@ test('the upstream gets path, query and body byte for byte, and a header with an
   expect(origin.received[0]?.content.toString()).toBe(body)
   expect(origin.received[1]).toMatchObject({
     target: '/api/items/9007199254740993',
-    fields: { api_key: 'k' },
+    headers: { api_key: 'k' },
   })
-  expect(origin.received[1]?.fields).not.toHaveProperty('other_key')
+  expect(origin.received[1]?.headers).not.toHaveProperty('other_key')
 })
 
 test('declared parameters are sent in the order of the document, before the others in the order of the request', async () => {
@@ -254,7 +254,7 @@ describe('caching', () => {
     expect(await status(at, { 'X-Tenant': 'one' })).toContain('hit')
     expect(await status(at)).toContain('fwd=uri-miss')
     expect(await status(at, { Cookie: '_ga=1; lang=de' })).toContain('fwd=uri-miss')
-    expect(origin.received.at(-1)?.fields['cookie']).toBe('lang=de')
+    expect(origin.received.at(-1)?.headers['cookie']).toBe('lang=de')
     expect(await status(at, { Cookie: 'lang=de; _ga=2' })).toContain('hit')
     expect(await status(at, { Cookie: 'lang=en' })).toContain('fwd=uri-miss')
     expect(await status(at, { Cookie: 'lang=de; session=1' })).toContain('detail=cookie')
@@ -273,9 +273,9 @@ describe('caching', () => {
           .end()
       })
     await get({ 'X-Tenant': 'one', Connection: 'X-Tenant' })
-    expect(origin.received.at(-1)?.fields).not.toHaveProperty('x-tenant')
+    expect(origin.received.at(-1)?.headers).not.toHaveProperty('x-tenant')
     expect(await get({ 'X-Tenant': 'one' })).toContain('fwd=uri-miss')
-    expect(origin.received.at(-1)?.fields['x-tenant']).toBe('one')
+    expect(origin.received.at(-1)?.headers['x-tenant']).toBe('one')
     expect(await get({})).toContain('hit')
   })
 

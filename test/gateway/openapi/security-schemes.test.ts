@@ -152,7 +152,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'api.json'), JSON.stringify(document))
   origin = await startOrigin((_request, wire) => {
     counter += 1
-    wire.respond({ fields: { 'Content-Type': 'text/plain' }, content: `answer ${counter}` })
+    wire.respond({ headers: { 'Content-Type': 'text/plain' }, content: `answer ${counter}` })
   })
   gateway = await startTestGateway({
     services: {

@@ -8,17 +8,17 @@ let gateway: TestGateway
 let config: { services: { api: Record<string, unknown> } }
 
 /** Responses of the upstream to writes, by path. */
-const answers: Record<string, { status: number; fields?: Record<string, string> } | 'reset'> = {}
+const responses: Record<string, { status: number; headers?: Record<string, string> } | 'reset'> = {}
 
 beforeAll(async () => {
   origin = await startOrigin(({ method, target }, wire) => {
     const path = decodeURIComponent(target.split('?')[0] ?? '')
-    const answer = answers[path]
+    const response = responses[path]
     if (method === 'GET' && path === '/shops/9/items/9') wire.respond({ status: 404, content: 'none' })
     else if (method === 'GET')
       wire.respond({ content: JSON.stringify({ shops: [{ id: 1 }, { id: '3' }], item: { item: 5 } }) })
-    else if (answer === 'reset') wire.reset()
-    else wire.respond(answer ?? { status: 200 })
+    else if (response === 'reset') wire.reset()
+    else wire.respond(response ?? { status: 200 })
   })
   config = {
     services: {
@@ -180,18 +180,18 @@ describe('with invalidation: structural a write drops', () => {
   })
 
   test('only the list, after 201 with the Location of the new item', async () => {
-    answers['/shops/9/items'] = { status: 201, fields: { Location: '/shops/9/items/9' } }
+    responses['/shops/9/items'] = { status: 201, headers: { Location: '/shops/9/items/9' } }
     expect(await dropped('POST', '/shops/9/items')).toEqual(with1('/shops', '/shops/9/items/9', '/found/x'))
-    answers['/shops/1/items'] = { status: 201 }
+    responses['/shops/1/items'] = { status: 201 }
     // Items of a collection that a declaration names are dropped under every path.
     const all = targets.filter((one) => /^\/shops(?:\/1|$)|\/items\//.test(one))
     expect(await dropped('POST', '/shops/1/items')).toEqual(with1(...all, '/found/x'))
   })
 
   test('the same when its outcome is unknown, and nothing when it is refused', async () => {
-    answers['/shops/1/items/6'] = { status: 422 }
+    responses['/shops/1/items/6'] = { status: 422 }
     expect(await dropped('PUT', '/shops/1/items/6')).toEqual([])
-    answers['/shops/1/items/6'] = 'reset'
+    responses['/shops/1/items/6'] = 'reset'
     expect(await dropped('PUT', '/shops/1/items/6')).toContain('/shops/1/items/6')
   })
 })

@@ -7,7 +7,7 @@ import { startHttpServer } from '../../support/http-server.ts'
 export type Attack = {
   readonly name: string
   /** Bound on resident memory where it is not the usual one: large buffers come and go faster than V8 collects them. */
-  readonly mostMebibytes?: number
+  readonly maxMebibytes?: number
   run(target: AttackedGateway): Promise<void>
 }
 
@@ -24,7 +24,7 @@ const stored = { ...json, 'Cache-Control': 'max-age=600' }
 const tags = (seed: string): string =>
   Array.from({ length: 128 }, (_, i) => `${seed}-${i}`.padEnd(60, 't')).join(' ')
 
-const longFields = { maxHeaderSize: 65_536 }
+const longHeaders = { maxHeaderSize: 65_536 }
 
 /** The upstream of all attacks: sizes, tags and Vary as the target says. */
 export const startAttackedUpstream = () =>
@@ -41,7 +41,7 @@ export const startAttackedUpstream = () =>
       else outgoing.writeHead(200, stored).end('{}')
     })
     outgoing.on('error', () => {})
-  }, longFields)
+  }, longHeaders)
 
 /** Settings of a gateway for these attacks; paths below are under these mounts. */
 export const attackedServices = (upstream: string): Readonly<Record<string, unknown>> => ({
@@ -61,7 +61,7 @@ export const attackedServices = (upstream: string): Readonly<Record<string, unkn
   },
 })
 
-const answered = (options: RequestOptions, origin: string): Promise<void> =>
+const responded = (options: RequestOptions, origin: string): Promise<void> =>
   new Promise((resolve) => {
     const sent = request(origin, options, (response) => {
       response.resume()
@@ -81,7 +81,7 @@ const flood = async (
   const line = async (): Promise<void> => {
     while (goesOn()) {
       at += 1
-      await answered({ agent, ...requestOf(at) }, origin)
+      await responded({ agent, ...requestOf(at) }, origin)
     }
   }
   await Promise.all(Array.from({ length: 16 }, line))
@@ -100,7 +100,7 @@ const unread = async (origin: string, bytes: string | Buffer, from = '127.0.0.1'
 }
 
 /** Holds connections that read nothing for as long as it goes on; those that the gateway ends are opened again. */
-const holdUnread = async (
+const bufferUnread = async (
   { origin, goesOn }: AttackedGateway,
   count: number,
   bytesOf: (at: number) => string | Buffer | Promise<string | Buffer>,
@@ -157,30 +157,31 @@ export const memoryAttacks: readonly Attack[] = [
   {
     name: '400 request bodies of 1 MiB that never end',
     run: (target) =>
-      holdUnread(target, 400, (at) =>
+      bufferUnread(target, 400, (at) =>
         post('/index.php/site-json/site/v2/posts', `{"title":"${long(at, megabyte - 100)}`, megabyte),
       ),
   },
   {
     name: '32 batches of 25 reads of 2.5 MB that no client takes',
-    run: (target) => holdUnread(target, 32, (at) => post('/index.php/site-json/batch/v1', batchOfReads(at))),
+    run: (target) =>
+      bufferUnread(target, 32, (at) => post('/index.php/site-json/batch/v1', batchOfReads(at))),
   },
   {
     name: '100 misses of 2.5 MB, each another target, that no client takes',
-    mostMebibytes: 400,
-    run: (target) => holdUnread(target, 100, (at) => get(`/open/large/${at}`)),
+    maxMebibytes: 400,
+    run: (target) => bufferUnread(target, 100, (at) => get(`/open/large/${at}`)),
   },
   {
     name: '100 misses of 2.5 MB without a length that no client takes',
-    mostMebibytes: 400,
-    run: (target) => holdUnread(target, 100, (at) => get(`/open/chunked/${at}`)),
+    maxMebibytes: 400,
+    run: (target) => bufferUnread(target, 100, (at) => get(`/open/chunked/${at}`)),
   },
   {
     name: '200 stored responses of 2.5 MB, evicted while no client takes them',
-    mostMebibytes: 400,
+    maxMebibytes: 400,
     run: (target) =>
-      holdUnread(target, 200, async (at) => {
-        await answered({ path: `/open/large/evicted-${at}` }, target.origin)
+      bufferUnread(target, 200, async (at) => {
+        await responded({ path: `/open/large/evicted-${at}` }, target.origin)
         return get(`/open/large/evicted-${at}`)
       }),
   },

@@ -26,7 +26,7 @@ type Exchange = {
   beganMs: number
 }
 
-const patienceMs = 60_000
+const timeoutMs = 60_000
 
 /**
  * Below limits.minBytesPerSecond for ten seconds, or ten seconds for a head: 408. In pieces of one octet the clients of a busy machine
@@ -80,10 +80,10 @@ const isInterim = ({ startLine }: Message): boolean => /^HTTP\/1\.1 1\d\d /.test
 const faultOfUnasked = ({ startLine }: Message, isMalformed: boolean): string | undefined =>
   isMalformed && startLine.startsWith('HTTP/1.1 400 ') ? undefined : `${startLine} without a request`
 
-const count = (tally: Tally, { startLine, fields }: Message): void => {
+const count = (tally: Tally, { startLine, headers }: Message): void => {
   const status = startLine.split(' ')[1] ?? ''
   tally.statuses[status] = (tally.statuses[status] ?? 0) + 1
-  if (/; hit/.test(fields.get('cache-status') ?? '')) tally.hits += 1
+  if (/; hit/.test(headers.get('cache-status') ?? '')) tally.hits += 1
 }
 
 /** Sends some requests over one connection, at once or one after the other, and checks what comes. */
@@ -106,8 +106,8 @@ const converse = (origin: URL, exchanges: readonly Exchange[], random: Random, t
     }
     const timer = setTimeout(
       () =>
-        finish(`${left[0]?.number}: no response in ${patienceMs} ms, plan ${JSON.stringify(left[0]?.plan)}`),
-      patienceMs,
+        finish(`${left[0]?.number}: no response in ${timeoutMs} ms, plan ${JSON.stringify(left[0]?.plan)}`),
+      timeoutMs,
     )
     if (abandonsAfter !== undefined) {
       tally.abandoned += 1
@@ -117,7 +117,7 @@ const converse = (origin: URL, exchanges: readonly Exchange[], random: Random, t
       if (isInterim(message)) return
       const exchange = left.shift()
       count(tally, message)
-      mayEnd ||= message.fields.get('connection') === 'close'
+      mayEnd ||= message.headers.get('connection') === 'close'
       const fault = exchange === undefined ? faultOfUnasked(message, isMalformed) : faultOf(exchange, message)
       if (fault !== undefined || (left.length === 0 && !isMalformed)) finish(fault)
     }

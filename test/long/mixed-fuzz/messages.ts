@@ -2,20 +2,20 @@
 export type Message = {
   readonly startLine: string
   /** By name in lower case. */
-  readonly fields: ReadonlyMap<string, string>
+  readonly headers: ReadonlyMap<string, string>
   content: string
   isWhole: boolean
 }
 
 const parseHead = (text: string): Message => {
   const [startLine = '', ...lines] = text.split('\r\n')
-  const fields = new Map(
+  const headers = new Map(
     lines.map((line) => {
       const colon = line.indexOf(':')
       return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()] as const
     }),
   )
-  return { startLine, fields, content: '', isWhole: false }
+  return { startLine, headers, content: '', isWhole: false }
 }
 
 /** Reads messages that follow one another; what it cannot read throws. */
@@ -63,12 +63,12 @@ export class MessageReader {
     this.#bytes = this.#bytes.slice(end + 4)
     this.#message = message
     const hasContent = this.#hasContent(message)
-    this.#isChunked = hasContent && message.fields.get('transfer-encoding') === 'chunked'
+    this.#isChunked = hasContent && message.headers.get('transfer-encoding') === 'chunked'
     this.#inTrailers = false
     this.#left = this.#isChunked
       ? undefined
       : hasContent
-        ? Number(message.fields.get('content-length') ?? 0)
+        ? Number(message.headers.get('content-length') ?? 0)
         : 0
     this.#begun(message)
     return true

@@ -32,7 +32,7 @@ const responseOf = (plan: Plan, number: number): { readonly head: string; readon
   return { head, content: framing === 'chunks' ? inChunks(random, content, plan) : content }
 }
 
-const answer = async (socket: Socket, plan: Plan, number: number): Promise<void> => {
+const response = async (socket: Socket, plan: Plan, number: number): Promise<void> => {
   const random = randomFrom(number + 1)
   const write = (bytes: Buffer): void => {
     if (socket.writable) socket.write(bytes)
@@ -68,7 +68,7 @@ export const startFuzzUpstream = async (seed: number): Promise<FuzzUpstream> => 
     }
     const begun = (message: Message): void => {
       const { plan, number } = exchangeOf(message)
-      if (plan.isEarly) void answer(socket, plan, number)
+      if (plan.isEarly) void response(socket, plan, number)
     }
     const ended = (message: Message): void => {
       const { method, plan, number } = exchangeOf(message)
@@ -76,7 +76,7 @@ export const startFuzzUpstream = async (seed: number): Promise<FuzzUpstream> => 
       if (message.content !== expected) wrong.push(`${number}: the content of the request is another one`)
       // A cached GET may be asked for by HEAD and the other way round.
       if (method !== plan.method) wrong.push(`${number}: ${method} in place of ${plan.method}`)
-      if (!plan.isEarly) void answer(socket, plan, number)
+      if (!plan.isEarly) void response(socket, plan, number)
     }
     const reader = new MessageReader({ begun, ended })
     socket.on('data', (bytes) => {

@@ -64,7 +64,7 @@ const item = (id: number) => ({
   text: 'word '.repeat(300),
 })
 
-const answer = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+const response = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
   const target = incoming.url ?? ''
   const fault = /fault-([a-z]+(?:-[a-z]+)*)/.exec(target)?.[1]
   for await (const _ of incoming) {
@@ -89,7 +89,7 @@ export const startFaultyUpstream = async (): Promise<FaultyUpstream> => {
   const server = await startHttpServer((incoming, outgoing) => {
     asked += 1
     // A client that breaks off within a content ends only that request.
-    void answer(incoming, outgoing).catch(() => outgoing.destroy())
+    void response(incoming, outgoing).catch(() => outgoing.destroy())
   })
   return { origin: server.origin, asked: () => asked, close: server.close }
 }

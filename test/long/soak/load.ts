@@ -6,10 +6,10 @@ import { type FaultName, faults } from './faulty-upstream.ts'
 /** What clients counted. */
 export type Tally = {
   /** Requests that were answered, by status class; `cut`: the content broke off behind a head. */
-  readonly answered: Record<string, number>
-  /** Clients that went away before the answer, which the gateway may have taken note of or not. */
+  readonly responded: Record<string, number>
+  /** Clients that went away before the response, which the gateway may have taken note of or not. */
   abandoned: number
-  /** Answers that said so in Cache-Status. */
+  /** Responses that said so in Cache-Status. */
   hits: number
   /** Bytes that were no request, each refused. */
   malformed: number
@@ -22,7 +22,7 @@ type Reply = { readonly status: number; readonly hit: boolean; readonly text: st
 type Sent = {
   readonly method?: string
   readonly path: string
-  readonly fields?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>>
   readonly content?: Buffer | string
   /** Goes away when the first piece of the content has come. */
   readonly leavesEarly?: boolean
@@ -50,10 +50,10 @@ export const createLoad = (origin: string, seed: number) => {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
   const random = randomFrom(seed)
   const below = (n: number): number => Math.floor(random() * n)
-  const tally: Tally = { answered: {}, abandoned: 0, hits: 0, malformed: 0, unexpected: [] }
+  const tally: Tally = { responded: {}, abandoned: 0, hits: 0, malformed: 0, unexpected: [] }
 
   const send = (
-    { method = 'GET', path, fields = {}, content, leavesEarly }: Sent,
+    { method = 'GET', path, headers = {}, content, leavesEarly }: Sent,
     signal?: AbortSignal,
   ): Promise<Reply> =>
     new Promise((resolve, reject) => {
@@ -64,7 +64,7 @@ export const createLoad = (origin: string, seed: number) => {
           port,
           method,
           path,
-          headers: { ...fields, ...(content === undefined ? {} : { 'Content-Length': content.length }) },
+          headers: { ...headers, ...(content === undefined ? {} : { 'Content-Length': content.length }) },
           ...(signal === undefined ? {} : { signal }),
         },
         (incoming: IncomingMessage) => {
@@ -90,7 +90,7 @@ export const createLoad = (origin: string, seed: number) => {
     })
   const note = (what: string, reply: Reply, expected: readonly number[]): Reply => {
     const bucket = `${Math.floor(reply.status / 100)}xx`
-    tally.answered[bucket] = (tally.answered[bucket] ?? 0) + 1
+    tally.responded[bucket] = (tally.responded[bucket] ?? 0) + 1
     if (reply.hit) tally.hits += 1
     if (!expected.includes(reply.status))
       tally.unexpected.push(`${what}: ${reply.status} ${reply.text.slice(0, 120)}`)
@@ -101,7 +101,7 @@ export const createLoad = (origin: string, seed: number) => {
   const put = (path: string, what: string, expected: readonly number[]): Promise<unknown> =>
     expectOnly(
       what,
-      { method: 'PUT', path, fields: json, content: `{"title":"t${below(100)}"}` },
+      { method: 'PUT', path, headers: json, content: `{"title":"t${below(100)}"}` },
       ...expected,
     )
 
@@ -146,7 +146,7 @@ export const createLoad = (origin: string, seed: number) => {
     }))
     const reply = await expectOnly(
       'batch',
-      { method: 'POST', path: `${site}/batch/v1`, fields: json, content: JSON.stringify({ requests }) },
+      { method: 'POST', path: `${site}/batch/v1`, headers: json, content: JSON.stringify({ requests }) },
       207,
     )
     const statuses = (JSON.parse(reply.text) as { responses: { status: number }[] }).responses.map(
@@ -171,7 +171,7 @@ export const createLoad = (origin: string, seed: number) => {
   const kinds: readonly (readonly [number, () => Promise<unknown>])[] = [
     [40, () => expectOnly('hit', { path: `${site}/site/v2/posts/${1 + below(50)}` }, 200)],
     [12, () => expectOnly('miss', { path: `${site}/site/v2/posts?search=s${below(20_000)}` }, 200)],
-    [6, () => expectOnly('plants', { path: `/plants?limit=${1 + below(20)}`, fields: bearer }, 200)],
+    [6, () => expectOnly('plants', { path: `/plants?limit=${1 + below(20)}`, headers: bearer }, 200)],
     [8, () => put(`${site}/site/v2/posts/${1 + below(50)}`, 'write', [200])],
     [4, batch],
     [
@@ -189,7 +189,7 @@ export const createLoad = (origin: string, seed: number) => {
           {
             method: 'POST',
             path: `${site}/site/v2/media`,
-            fields: { 'Content-Type': 'image/png', 'Content-Disposition': 'attachment; filename="a.png"' },
+            headers: { 'Content-Type': 'image/png', 'Content-Disposition': 'attachment; filename="a.png"' },
             content: upload,
           },
           200,
@@ -205,7 +205,7 @@ export const createLoad = (origin: string, seed: number) => {
       () =>
         expectOnly(
           'bad JSON',
-          { method: 'POST', path: `${site}/site/v2/posts`, fields: json, content: '{"title":' },
+          { method: 'POST', path: `${site}/site/v2/posts`, headers: json, content: '{"title":' },
           400,
         ),
     ],

@@ -65,10 +65,10 @@ export const firstMissing = (
 }
 
 /** Notes what a recorder gets, and answers shortly. */
-export const notedAnswer =
-  ({ note }: Sightings) =>
+export const recordedResponse =
+  ({ note: invalidation }: Sightings) =>
   ({ startLine, content }: WireMessage): string => {
     const [method = '', target = ''] = startLine.split(' ')
-    note(method, target, content.toString('latin1'))
+    invalidation(method, target, content.toString('latin1'))
     return 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
   }

@@ -5,7 +5,7 @@ import { startRecorder } from '../../support/recorder.ts'
 import { talk } from '../../support/talk.ts'
 import { createConversations } from './conversations.ts'
 import { startPlainServer } from './plain-server.ts'
-import { createSightings, firstMissing, notedAnswer, type Sighting } from './sightings.ts'
+import { createSightings, firstMissing, recordedResponse, type Sighting } from './sightings.ts'
 import { variant } from './variants.ts'
 
 /** What all three made of one variant. */
@@ -34,8 +34,8 @@ export type ThreeReaders = {
 /** Starts all three. */
 export const startThreeReaders = async (): Promise<ThreeReaders> => {
   const seen = { gateway: createSightings(), plain: createSightings(), nginx: createSightings() }
-  const behindGateway = await startRecorder(notedAnswer(seen.gateway))
-  const behindNginx = await startRecorder(notedAnswer(seen.nginx))
+  const behindGateway = await startRecorder(recordedResponse(seen.gateway))
+  const behindNginx = await startRecorder(recordedResponse(seen.nginx))
   const plain = await startPlainServer(seen.plain)
   const nginx = await startNginx(behindNginx.origin)
   // A queue at the upstream would be silence that means nothing.

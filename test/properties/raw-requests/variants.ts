@@ -234,11 +234,11 @@ const framed = (dice: Dice, inner: string): Framed => {
 const requestOf = (dice: Dice, id: string): string => {
   const inner = `GET /open/${id}s HTTP/1.1\r\nHost: a\r\n\r\n`
   const { lines, content } = framed(dice, inner)
-  const fields = [dice.chance(0.93) ? 'Host: a' : dice.pick(hosts), ...lines]
-  while (dice.chance(0.15)) fields.splice(dice.below(fields.length + 1), 0, dice.pick(others))
+  const headers = [dice.chance(0.93) ? 'Host: a' : dice.pick(hosts), ...lines]
+  while (dice.chance(0.15)) headers.splice(dice.below(headers.length + 1), 0, dice.pick(others))
   const line =
     `${dice.pick(methods)} ${dice.chance(0.05) ? 'http://a' : ''}/open/${id} ${dice.chance(0.93) ? 'HTTP/1.1' : dice.pick(versions)}`.trimEnd()
-  return `${[line, ...fields].join('\r\n')}\r\n\r\n${content}`
+  return `${[line, ...headers].join('\r\n')}\r\n\r\n${content}`
 }
 
 /** Parts whose change would make a variant unrecognisable. */

@@ -1,8 +1,11 @@
 import { expect } from 'vitest'
-import type { BatchAnswer } from './send-batch.ts'
+import type { BatchResponse } from './send-batch.ts'
 
 /** A case in which the gateway means to answer otherwise, why, and what then holds. */
-export type Difference = { readonly reason: string; compare(answer: BatchAnswer, plain: BatchAnswer): void }
+export type Difference = {
+  readonly reason: string
+  compare(response: BatchResponse, plain: BatchResponse): void
+}
 
 type Item = {
   readonly status: number
@@ -10,67 +13,67 @@ type Item = {
   readonly headers: Record<string, string> | []
 }
 
-const itemsOf = (answer: BatchAnswer): readonly Item[] =>
-  (answer.body as { readonly responses: readonly Item[] }).responses
+const itemsOf = (response: BatchResponse): readonly Item[] =>
+  (response.body as { readonly responses: readonly Item[] }).responses
 
 const unparsablePath: Difference = {
   reason:
     'WordPress before 6.8 dies of a path that it cannot parse, and the whole batch with it; later ones answer the item',
-  compare: (answer, plain) => {
+  compare: (response, plain) => {
     expect(plain.status).toBe(500)
-    expect(answer.status).toBe(207)
-    const codes = itemsOf(answer).map((item) => item?.body.code)
+    expect(response.status).toBe(207)
+    const codes = itemsOf(response).map((item) => item?.body.code)
     expect(codes).toContain('parse_path_failed')
   },
 }
 
-const withoutAllow = (answer: BatchAnswer): unknown =>
-  itemsOf(answer).map((item) => (item.status === 400 ? { ...item, headers: {} } : item))
+const withoutAllow = (response: BatchResponse): unknown =>
+  itemsOf(response).map((item) => (item.status === 400 ? { ...item, headers: {} } : item))
 
 const allowOfRefused: Difference = {
   reason:
     'what a caller may do only WordPress knows; an item that is refused before it gets there shows what the route can do',
-  compare: (answer, plain) => {
-    expect(answer.status).toBe(plain.status)
-    expect(withoutAllow(answer)).toEqual(withoutAllow(plain))
+  compare: (response, plain) => {
+    expect(response.status).toBe(plain.status)
+    expect(withoutAllow(response)).toEqual(withoutAllow(plain))
   },
 }
 
 const otherId: Difference = {
   reason: 'an id in the body that contradicts the path is refused (docs/decisions/0003)',
-  compare: (answer, plain) => {
-    const refused = itemsOf(answer)[1]
+  compare: (response, plain) => {
+    const refused = itemsOf(response)[1]
     expect([refused?.status, refused?.body.code]).toEqual([400, 'trellis_ambiguous_request'])
     const others = (items: readonly Item[]) => items.filter((_, at) => at !== 1)
-    expect(others(itemsOf(answer))).toEqual(others(itemsOf(plain)))
+    expect(others(itemsOf(response))).toEqual(others(itemsOf(plain)))
   },
 }
 
 const partOfTheWhole: Difference = {
   reason: '_fields that leads into the list gives an empty list in WordPress; the gateway ignores it',
-  compare: (answer, plain) => {
+  compare: (response, plain) => {
     expect(plain.body).toEqual({ responses: [] })
-    expect(itemsOf(answer)).toHaveLength(1)
+    expect(itemsOf(response)).toHaveLength(1)
   },
 }
 
 const envelopeOfTheWhole: Difference = {
   reason:
     '_envelope is for clients that cannot see a status; that of a batch says nothing, and the gateway ignores it',
-  compare: (answer, plain) => {
-    expect(plain.body).toMatchObject({ status: 207, body: answer.body })
+  compare: (response, plain) => {
+    expect(plain.body).toMatchObject({ status: 207, body: response.body })
   },
 }
 
 const neverKept: Difference = {
   reason:
     'a 404 of the gateway says to everybody that it is not to be kept, one of WordPress to who is logged in',
-  compare: (answer, plain) => {
-    const { expires: _, 'cache-control': control, ...fields } = answer.fields
-    const { expires: __, 'cache-control': theirs, ...theirFields } = plain.fields
+  compare: (response, plain) => {
+    const { expires: _, 'cache-control': control, ...headers } = response.headers
+    const { expires: __, 'cache-control': theirs, ...theirHeaders } = plain.headers
     expect(control).toBe('no-store')
     expect(theirs).toContain('no-store')
-    expect({ ...answer, fields }).toEqual({ ...plain, fields: theirFields })
+    expect({ ...response, headers }).toEqual({ ...plain, headers: theirHeaders })
   },
 }
 

@@ -2,12 +2,12 @@ import { basic } from '../site-under-test.ts'
 import type { WordPress } from '../wordpress/start-wordpress.ts'
 import type { BatchCase, Sender } from './batch-case.ts'
 
-/** What is compared of an answer: everything, with the body parsed. */
-export type BatchAnswer = {
+/** What is compared of a response: everything, with the body parsed. */
+export type BatchResponse = {
   readonly status: number
   readonly body: unknown
   /** The response except its content. Only WordPress checks passwords, so responses to a wrong one are not compared. */
-  readonly fields: Readonly<Record<string, string | null>>
+  readonly headers: Readonly<Record<string, string | null>>
   /** How its JSON spells what may be spelled in two ways. */
   readonly spelling: { readonly bareSlashes: boolean; readonly beyondAscii: boolean }
 }
@@ -20,7 +20,7 @@ export type BatchSite = {
   readonly credentials: WordPress['credentials']
 }
 
-/** All copies of the site have this address, so that their answers differ in nothing but what the gateway makes of it. */
+/** All copies of the site have this address, so that their responses differ in nothing but what the gateway makes of it. */
 export const publicUrl = 'http://wordpress.test'
 
 const authorization = (as: Sender, credentials: WordPress['credentials']): Record<string, string> => {
@@ -61,7 +61,7 @@ const steady = (text: string): string =>
 /** The largest id that the seed has given. */
 const lastSeededId = 137
 
-/** Ids made up during the run, told by the order in which an answer first shows them: items side by side may draw them in any order. */
+/** Ids made up during the run, told by the order in which a response first shows them: items side by side may draw them in any order. */
 const renumbered = (text: string): string => {
   const numbers = new Map<string, number>()
   return text.replaceAll(/(?<!"status":)\b\d{3,6}\b/g, (number) => {
@@ -71,19 +71,19 @@ const renumbered = (text: string): string => {
   })
 }
 
-const comparedFields = ['allow', 'link', 'cache-control', 'expires', 'x-robots-tag', 'content-type']
+const comparedHeaders = ['allow', 'link', 'cache-control', 'expires', 'x-robots-tag', 'content-type']
 
-const fieldsOf = (response: Response, as: Sender | undefined, site: BatchSite): BatchAnswer['fields'] => {
+const headersOf = (response: Response, as: Sender | undefined, site: BatchSite): BatchResponse['headers'] => {
   if (as === 'wrong-password') return {}
-  const values = comparedFields.map((name): [string, string | null] => {
+  const values = comparedHeaders.map((name): [string, string | null] => {
     const value = response.headers.get(name)
     return [name, value === null ? null : wordpressText(value, site)]
   })
   return Object.fromEntries(values)
 }
 
-/** Sends the case and gives back its answer in WordPress's names and addresses. */
-export async function sendBatch(site: BatchSite, one: BatchCase): Promise<BatchAnswer> {
+/** Sends the case and gives back its response in WordPress's names and addresses. */
+export async function sendBatch(site: BatchSite, one: BatchCase): Promise<BatchResponse> {
   const inNames = site.names === 'neutral' ? neutralText : (text: string) => text
   const content = one.raw?.content ?? JSON.stringify(one.envelope)
   const method = one.method ?? 'POST'
@@ -99,14 +99,14 @@ export async function sendBatch(site: BatchSite, one: BatchCase): Promise<BatchA
   const written = await response.text()
   const text = renumbered(steady(wordpressText(written, site)))
   const { status } = response
-  const fields = fieldsOf(response, one.as, site)
+  const headers = headersOf(response, one.as, site)
   const spelling = {
     bareSlashes: written.replaceAll('\\/', '').includes('/'),
     beyondAscii: /[^ -~]/.test(written),
   }
   try {
-    return { status, body: JSON.parse(text), fields, spelling }
+    return { status, body: JSON.parse(text), headers, spelling }
   } catch {
-    return { status, body: text, fields, spelling }
+    return { status, body: text, headers, spelling }
   }
 }

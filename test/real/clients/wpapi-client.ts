@@ -35,8 +35,8 @@ export async function createWpapiClient(
 }
 
 async function readableRoutes(restRoot: string): Promise<Record<string, unknown>> {
-  const answer = await fetch(`${restRoot}/`)
-  const index = (await answer.json()) as { routes: Record<string, unknown> }
+  const response = await fetch(`${restRoot}/`)
+  const index = (await response.json()) as { routes: Record<string, unknown> }
   return Object.fromEntries(Object.entries(index.routes).filter((entry) => isReadable(restRoot, entry)))
 }
 

@@ -37,11 +37,11 @@ const owners: Readonly<Record<string, readonly [kind: string, column: string]>> 
   options: ['option', 'option_name'],
 }
 
-/** Names that no answer shows. */
+/** Names that no response shows. */
 const quiet =
   /^(?:cron|_transient_.*|_site_transient_.*|_edit_lock|_edit_last|_pingme|_encloseme|_wp_old_slug|_wp_old_date|session_tokens|wp_(?:\d+_)?user-settings(?:-time)?|wp_dashboard_quick_press_last_post_id|community-events-location)$/
 
-/** The object of a row of a table: `kind id`, `option name` or `table name`; undefined when no answer shows it. */
+/** The object of a row of a table: `kind id`, `option name` or `table name`; undefined when no response shows it. */
 function objectOf(table: string, row: Row): string | undefined {
   if (quiet.test(String(row['option_name'] ?? row['meta_key']))) return undefined
   const [kind, column] = owners[table] ?? ['table', '']

@@ -11,11 +11,11 @@ import { type CompanionSite, startCompanionSite } from './site.ts'
 import type { Write } from './writes.ts'
 
 /** The write after which, with the fault, a gateway would keep a response that WordPress gives otherwise, and the path of that. */
-export type Finding = { readonly fault: string; readonly write: string; readonly read: string }
+export type Issue = { readonly fault: string; readonly write: string; readonly read: string }
 
 type Found = {
-  readonly findings: readonly Finding[]
-  /** Responses that the companion without a fault leaves outdated. */
+  readonly findings: readonly Issue[]
+  /** Responses that the companion without a fault leaves stale. */
   readonly stale: readonly string[]
 }
 
@@ -25,7 +25,7 @@ type Options = {
   /** What is read before and after each write. Without it only what `known` names. */
   readonly paths?: readonly string[]
   /** Faults that are looked for only as they were found before; others after each write and in every response. */
-  readonly known: readonly Finding[]
+  readonly known: readonly Issue[]
   tell(line: string): void
 }
 
@@ -124,9 +124,9 @@ class FaultSearch {
   readonly #site: CompanionSite
   readonly #versions: Versions
   readonly #options: Options
-  readonly #known: ReadonlyMap<string, Finding>
+  readonly #known: ReadonlyMap<string, Issue>
   #open: readonly Fault[]
-  readonly #findings: Finding[] = []
+  readonly #findings: Issue[] = []
   readonly #stale: string[] = []
 
   constructor(site: CompanionSite, versions: Versions, options: Options) {
@@ -165,21 +165,21 @@ class FaultSearch {
   /** What was read when faults were found with this write. */
   #pathsOf([title]: Write): readonly string[] {
     const own = this.#options.known.filter(({ write }) => write === title)
-    return [...new Set(own.map((finding) => finding.read))]
+    return [...new Set(own.map((issue) => issue.read))]
   }
 
   async #judge({ write, changes, before, changed }: Sent): Promise<void> {
     const { tell } = this.#options
     const [title] = write
-    const outdated = changed.filter((path) => keeps(changes, before.get(path)))
+    const stale = changed.filter((path) => keeps(changes, before.get(path)))
     const same = [...before.keys()].filter((path) => !changed.includes(path))
     const needless = same.filter((path) => !keeps(changes, before.get(path)))
     tell(`${title}: ${changed.length} changed, ${same.length - needless.length} of ${same.length} kept`)
     if (process.env['SHOW_KEPT'] !== undefined) {
       for (const path of needless) tell(`  ${path}: ${reasonFor(changes, before.get(path))}`)
     }
-    this.#stale.push(...outdated.map((path) => `${title}: ${path}`))
-    const right = changed.filter((path) => !outdated.includes(path))
+    this.#stale.push(...stale.map((path) => `${title}: ${path}`))
+    const right = changed.filter((path) => !stale.includes(path))
     for (const fault of this.#open) await this.#plant(fault, { write, changes, before, changed: right })
     await this.#versions.select()
   }

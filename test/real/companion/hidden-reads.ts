@@ -1,6 +1,6 @@
 export type HiddenRead = readonly [title: string, shortcode: string, change: string]
 
-/** What a plugin may make an answer of, where no id tells it, and the change that must reach it. */
+/** What a plugin may make a response of, where no id tells it, and the change that must reach it. */
 export const hiddenReads: readonly HiddenRead[] = [
   ['an option that is read before the companion is loaded', 'early', `update_option( 'early', 'b' );`],
   ['all options at once', 'all-options', `update_option( 'blogdescription', 'b' );`],

@@ -58,7 +58,7 @@ function fault(signature: string, method: string, target: string, body: string):
   return timingSafeEqual(right, Buffer.from(hmac ?? '', 'hex')) ? undefined : 'hmac'
 }
 
-/** Status and fields of answers that a gateway should not give. */
+/** Status and fields of responses that a gateway should not give. */
 const misbehaviours = { redirect: [307, { Location: '/elsewhere/changes' }], fail: [503, {}] } as const
 
 /** The part of the admin side that the companion uses: checks signatures and collects what is pushed. */
@@ -115,7 +115,7 @@ export type Poll = {
 export async function poll(origin: string, after: number, incarnation = '', known = ''): Promise<Poll> {
   const row = known === '' ? '' : `&known=${known}`
   const target = `/?trellis-changes=${after}&incarnation=${incarnation}${row}`
-  const answer = await fetch(origin + target, { headers: { 'Trellis-Signature': sign('GET', target) } })
-  if (answer.status !== 200) throw new Error(`${answer.status}: ${await answer.text()}`)
-  return (await answer.json()) as Poll
+  const response = await fetch(origin + target, { headers: { 'Trellis-Signature': sign('GET', target) } })
+  if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`)
+  return (await response.json()) as Poll
 }

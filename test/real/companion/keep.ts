@@ -26,7 +26,7 @@ export const forAll = async <In, Out>(
   return results
 }
 
-type Answer = {
+type Reply = {
   readonly isHit: boolean
   /** Another read may find it stored: the gateway stores no error, and its own documents have no Cache-Status. */
   readonly isStorable: boolean
@@ -34,10 +34,10 @@ type Answer = {
   readonly tags: string
 }
 
-/** What one write left of the stored answers. */
+/** What one write left of the stored responses. */
 export type Kept = {
   readonly title: string
-  /** Answers that the write did not change and that were stored before it. */
+  /** Responses that the write did not change and that were stored before it. */
   readonly unchanged: number
   readonly kept: number
   readonly needless: readonly string[]
@@ -49,12 +49,12 @@ export type Kept = {
 export const confirmPushes = async (gateway: TestGateway, pushes: readonly Push[]): Promise<void> => {
   for (const push of pushes) {
     const body = JSON.stringify(push)
-    const answer = await fetch(`${gateway.adminAddress}/changes`, {
+    const response = await fetch(`${gateway.adminAddress}/changes`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', 'Trellis-Signature': sign('POST', '/changes', body) },
       body,
     })
-    if (answer.status !== 200) throw new Error(`${answer.status}: ${await answer.text()}`)
+    if (response.status !== 200) throw new Error(`${response.status}: ${await response.text()}`)
   }
 }
 
@@ -80,7 +80,7 @@ export const createKeeper = (site: CompanionSite, gateway: TestGateway, paths: r
     return { status, counts, body }
   }
 
-  const read = async (origin: string, path: string): Promise<Answer> => {
+  const read = async (origin: string, path: string): Promise<Reply> => {
     const response = await fetch(origin + root + path)
     const text = await response.text()
     const counts = ['x-wp-total', 'x-wp-totalpages'].map((name) => response.headers.get(name))
@@ -91,14 +91,14 @@ export const createKeeper = (site: CompanionSite, gateway: TestGateway, paths: r
     return { isHit, isStorable, tags, shown: shownOf(response.status, counts, text) }
   }
 
-  /** What WordPress itself says: many answers in one request, and those that differ by their own request. */
+  /** What WordPress itself says: many responses in one request, and those that differ by their own request. */
   const directly = async (stored: ReadonlyMap<string, unknown>): Promise<readonly unknown[]> => {
     const asked = [...stored.keys()].map((route) => ({ route, user: 0 }))
-    const answers = await readMany(site.origin, asked)
+    const responses = await readMany(site.origin, asked)
     return forAll([...stored], async ([path, shown]) => {
-      const answer = answers[[...stored.keys()].indexOf(path)]
-      if (answer !== undefined) {
-        const said = shownOf(answer.status, [answer.total, answer.pages], answer.body)
+      const response = responses[[...stored.keys()].indexOf(path)]
+      if (response !== undefined) {
+        const said = shownOf(response.status, [response.total, response.pages], response.body)
         if (isDeepStrictEqual(said, shown)) return said
       }
       return (await read(site.origin, path)).shown
@@ -111,12 +111,12 @@ export const createKeeper = (site: CompanionSite, gateway: TestGateway, paths: r
     let missing = paths
     for (let tries = 0; tries < 20 && missing.length > 0; tries += 1) {
       if (tries > 1) await new Promise((resolve) => setTimeout(resolve, 200))
-      const answers = await forAll(missing, async (path) => ({
+      const responses = await forAll(missing, async (path) => ({
         path,
         ...(await read(gateway.publicAddress, path)),
       }))
-      for (const { path, isHit, shown } of answers) if (isHit) stored.set(path, shown)
-      missing = answers.filter(({ isHit, isStorable }) => isStorable && !isHit).map(({ path }) => path)
+      for (const { path, isHit, shown } of responses) if (isHit) stored.set(path, shown)
+      missing = responses.filter(({ isHit, isStorable }) => isStorable && !isHit).map(({ path }) => path)
     }
     return stored
   }

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { cell, table } from '../promise-fuzz/fault-standing.ts'
 import { faults, remarkFor } from './faults.ts'
-import { type Finding, findFaults, startFaultySite } from './find-faults.ts'
+import { findFaults, type Issue, startFaultySite } from './find-faults.ts'
 import { narrowWrites } from './narrow-writes.ts'
 import { moreReads, narrowReads } from './reads.ts'
 import { type Write, writes } from './writes.ts'
@@ -41,20 +41,20 @@ type Options = {
 }
 
 /** A page about all faults, for docs/evidence; a test repeats the writes and reads in its first table. */
-const faultsPage = (findings: readonly Finding[]): string => {
-  const missed = faults.filter(({ name }) => !findings.some(({ fault }) => fault === name))
+const faultsPage = (issues: readonly Issue[]): string => {
+  const missed = faults.filter(({ name }) => !issues.some(({ fault }) => fault === name))
   return [
     '# Planted faults in the WordPress companion',
     '',
     'Would the tests find a missing rule in the companion? Written by `npm run fuzz:promise -- --plant-companion`, with `PROMISE_PAGE` set. A fault removes or weakens one rule of `deploy/wordpress/trellis.php` (`test/real/companion/faults.ts`). The command sends writes to a real WordPress in every way (REST, forms, XML-RPC, cron), and once more for each fault on a copy of the earlier database. The functions of the gateway compute which responses it would keep. The fault is found if one of these is another now. `test/real/companion-faults.test.ts` repeats every sixth row of the first table in CI, and the whole table with `npm run test:every-row`.',
     '',
-    `Of ${faults.length} faults ${findings.length} were found.`,
+    `Of ${faults.length} faults ${issues.length} were found.`,
     '',
     '## Found',
     '',
     table(
       ['fault', 'the write', 'the read that was outdated after it'],
-      findings.map(({ fault, write, read }) => [cell(fault), cell(write), `\`${read}\``]),
+      issues.map(({ fault, write, read }) => [cell(fault), cell(write), `\`${read}\``]),
     ),
     '## Not found',
     '',
@@ -66,19 +66,19 @@ const faultsPage = (findings: readonly Finding[]): string => {
 }
 
 /** The findings in the first table of the page. */
-export const findingsIn = (page: string): readonly Finding[] =>
+export const issuesIn = (page: string): readonly Issue[] =>
   [...page.matchAll(/^\| (.+) \| (.+) \| `(.+)` \|$/gm)].map(([, fault = '', write = '', read = '']) => ({
     fault,
     write,
     read,
   }))
 
-/** Plants each fault in the companion of a WordPress. Is each found that can show, and nothing outdated without a fault? */
+/** Plants each fault in the companion of a WordPress. Is each found that can show, and nothing stale without a fault? */
 export const plantInCompanion = async ({ only, focus, page, tell }: Options): Promise<boolean> => {
-  const known = page !== undefined && existsSync(page) ? findingsIn(await readFile(page, 'utf8')) : []
+  const known = page !== undefined && existsSync(page) ? issuesIn(await readFile(page, 'utf8')) : []
   const site = await startFaultySite()
   try {
-    const { findings, stale } = await findFaults(site, {
+    const { findings: issues, stale } = await findFaults(site, {
       known,
       faults: faults.filter(({ name }) => only.split(',').some((text) => name.includes(text))),
       writes:
@@ -90,9 +90,9 @@ export const plantInCompanion = async ({ only, focus, page, tell }: Options): Pr
       paths: [...moreReads, ...narrowReads],
       tell,
     })
-    if (page !== undefined) await writeFile(page, faultsPage(findings))
+    if (page !== undefined) await writeFile(page, faultsPage(issues))
     for (const one of stale) tell(`STALE without a fault: ${one}`)
-    const isFound = (name: string): boolean => findings.some(({ fault }) => fault === name)
+    const isFound = (name: string): boolean => issues.some(({ fault }) => fault === name)
     return stale.length === 0 && faults.every(({ name }) => isFound(name) || remarkFor(name) !== '')
   } finally {
     await site.stop()

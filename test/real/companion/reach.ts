@@ -7,7 +7,7 @@ const tagger = createSiteTagger({ service: 'blog', table: siteTags })
 
 /** The tags under which a gateway stores a response with this value of Trellis-Tags. */
 export const storedTags = (tags: string): ReadonlySet<string> => {
-  const head = { status: 200, fields: [], content: Buffer.from('{}') }
+  const head = { status: 200, headers: [], content: Buffer.from('{}') }
   return new Set(tagger.storedTags(undefined, {}, { ...head, hints: { tags, maxAge: undefined } }))
 }
 

@@ -235,31 +235,35 @@ export class Browser {
 
   async login(): Promise<void> {
     await this.get('/wp-login.php')
-    const answer = await this.post('/wp-login.php', { log: 'admin', pwd: 'admin-password', testcookie: '1' })
-    if (answer.status !== 302) throw new Error(`login: ${answer.status}`)
+    const response = await this.post('/wp-login.php', {
+      log: 'admin',
+      pwd: 'admin-password',
+      testcookie: '1',
+    })
+    if (response.status !== 302) throw new Error(`login: ${response.status}`)
   }
 
   async get(path: string): Promise<string> {
-    const answer = await fetch(this.#origin + path, { headers: this.#headers(), redirect: 'manual' })
-    this.#keep(answer)
-    return answer.text()
+    const response = await fetch(this.#origin + path, { headers: this.#headers(), redirect: 'manual' })
+    this.#keep(response)
+    return response.text()
   }
 
   /** Follows no redirect: what it leads to would be a separate request. */
-  async post(path: string, fields: Readonly<Record<string, string>>): Promise<Response> {
-    const body = new URLSearchParams(fields)
-    const answer = await fetch(this.#origin + path, {
+  async post(path: string, headers: Readonly<Record<string, string>>): Promise<Response> {
+    const body = new URLSearchParams(headers)
+    const response = await fetch(this.#origin + path, {
       method: 'POST',
       headers: this.#headers(),
       body,
       redirect: 'manual',
     })
-    this.#keep(answer)
-    return answer
+    this.#keep(response)
+    return response
   }
 
   /** Sends the form of a page that has this hidden or visible field, with some of its values changed. */
-  async submit(page: string, having: string, fields: Readonly<Record<string, string>>): Promise<Response> {
+  async submit(page: string, having: string, headers: Readonly<Record<string, string>>): Promise<Response> {
     const html = await this.get(page)
     const forms = [...html.matchAll(/<form\b[^>]*>[\s\S]*?<\/form>/g)].map(([form]) => form)
     const form = forms.find((one) => one.includes(having))
@@ -273,7 +277,7 @@ export class Browser {
     }
     const action = attribute(form.slice(0, form.indexOf('>') + 1), 'action') ?? page
     const target = new URL(action, new URL(page, this.#origin))
-    return this.post(target.pathname + target.search, { ...values, ...fields })
+    return this.post(target.pathname + target.search, { ...values, ...headers })
   }
 
   /** Opens the link of a page whose address has all of these texts. */
@@ -290,8 +294,8 @@ export class Browser {
     return { Cookie: [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ') }
   }
 
-  #keep(answer: Response): void {
-    for (const line of answer.headers.getSetCookie()) {
+  #keep(response: Response): void {
+    for (const line of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? []
       this.#cookies.set(name, value)
     }

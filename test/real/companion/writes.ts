@@ -17,9 +17,9 @@ export const php =
 export const rest =
   (method: string, path: string, body?: unknown) =>
   async (site: CompanionSite): Promise<void> => {
-    const answer = await site.rest(method, path, body)
-    const text = await answer.text()
-    if (!answer.ok) throw new Error(`${answer.status}: ${text.slice(0, 300)}`)
+    const response = await site.rest(method, path, body)
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${response.status}: ${text.slice(0, 300)}`)
   }
 
 const xml = (value: unknown): string => {
@@ -40,18 +40,18 @@ const xmlRpc =
     const body = `<?xml version="1.0"?><methodCall><methodName>${method}</methodName><params>${all
       .map((one) => `<param><value>${xml(one)}</value></param>`)
       .join('')}</params></methodCall>`
-    const answer = await fetch(`${site.origin}/xmlrpc.php`, { method: 'POST', body })
-    const text = await answer.text()
-    if (answer.status !== 200 || text.includes('<fault>'))
-      throw new Error(`${answer.status}: ${text.slice(0, 400)}`)
+    const response = await fetch(`${site.origin}/xmlrpc.php`, { method: 'POST', body })
+    const text = await response.text()
+    if (response.status !== 200 || text.includes('<fault>'))
+      throw new Error(`${response.status}: ${text.slice(0, 400)}`)
   }
 
 const form =
-  (page: string, having: string, fields: Readonly<Record<string, string>>) =>
+  (page: string, having: string, headers: Readonly<Record<string, string>>) =>
   async (site: CompanionSite): Promise<void> => {
-    const answer = await site.browser.submit(page, having, fields)
-    const text = await answer.text()
-    if (answer.status >= 400) throw new Error(`${answer.status}: ${text.slice(0, 300)}`)
+    const response = await site.browser.submit(page, having, headers)
+    const text = await response.text()
+    if (response.status >= 400) throw new Error(`${response.status}: ${text.slice(0, 300)}`)
   }
 
 const link =
@@ -750,7 +750,7 @@ export const writesByIndex: readonly Write[] = [...throughRest, ...throughPhp, .
 /** Every way in which content changes. The order matters: later writes meet the content of earlier ones. */
 export const writes: readonly Write[] = [...throughForms, ...throughXmlRpc, ...throughCron, ...writesByIndex]
 
-/** Writes that no answer shows: nothing is reported for them. */
+/** Writes that no response shows: nothing is reported for them. */
 export const quietWrites: readonly Write[] = [
   [
     'a temporary value that is made by a reader',

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { PlainAnswer } from './send.ts'
+import type { PlainResponse } from './send.ts'
 import { addressAsWordPress, asWordPress, contentOf, linkAsWordPress, type Site } from './spelling.ts'
 
-/** What two answers are compared by. */
+/** What two responses are compared by. */
 export type Aspect =
   | 'status'
   | 'content'
@@ -13,42 +13,45 @@ export type Aspect =
   | 'location'
   | 'link'
 
-/** One aspect in which an answer of the gateway is not the answer of WordPress. */
+/** One aspect in which a response of the gateway is not the response of WordPress. */
 export type Difference = { readonly aspect: Aspect; readonly direct: unknown; readonly gateway: unknown }
 
 export type Comparison = {
-  readonly direct: PlainAnswer
-  readonly answer: PlainAnswer
+  readonly direct: PlainResponse
+  readonly response: PlainResponse
   readonly site: Site
   /** REST root of the WordPress that answered directly. */
   readonly home: string
   /** Every Link field that WordPress has sent to the gateway. */
   readonly upstreamLinks: ReadonlySet<string>
-  /** Takes out what no two answers have in common. */
+  /** Takes out what no two responses have in common. */
   steady(content: unknown): unknown
 }
 
-const plainFields = ['content-type', 'x-wp-total', 'x-wp-totalpages', 'allow'] as const
+const plainHeaders = ['content-type', 'x-wp-total', 'x-wp-totalpages', 'allow'] as const
 
 /** All differences; none means that a client cannot distinguish the two. */
 export function compare(comparison: Comparison): Difference[] {
-  const { direct, answer, site, home, steady } = comparison
+  const { direct, response, site, home, steady } = comparison
   const differences: Difference[] = []
   const look = (aspect: Aspect, ofDirect: unknown, ofGateway: unknown): void => {
     if (!isDeepStrictEqual(ofDirect, ofGateway)) {
       differences.push({ aspect, direct: ofDirect, gateway: ofGateway })
     }
   }
-  look('status', direct.status, answer.status)
-  look('content', steady(contentOf(direct)), steady(asWordPress(contentOf(answer), site, home)))
-  for (const name of plainFields) look(name, direct.fields[name], answer.fields[name])
-  const { location } = answer.fields
+  look('status', direct.status, response.status)
+  look('content', steady(contentOf(direct)), steady(asWordPress(contentOf(response), site, home)))
+  for (const name of plainHeaders) look(name, direct.headers[name], response.headers[name])
+  const { location } = response.headers
   look(
     'location',
-    steady(direct.fields['location']),
+    steady(direct.headers['location']),
     steady(location && addressAsWordPress(location, site, home)),
   )
-  const links = { direct: direct.fields['link'], gateway: linkAsWordPress(answer.fields['link'], site, home) }
+  const links = {
+    direct: direct.headers['link'],
+    gateway: linkAsWordPress(response.headers['link'], site, home),
+  }
   if (!sameLinks(links.direct, links.gateway, comparison)) differences.push({ aspect: 'link', ...links })
   return differences
 }

@@ -13,7 +13,7 @@ export type Exception = {
  */
 export const absentFromRefusals: readonly Aspect[] = ['allow']
 
-/** Everything in which an answer of the gateway may differ from the answer of WordPress. */
+/** Everything in which a response of the gateway may differ from the response of WordPress. */
 export const exceptions: readonly Exception[] = [
   {
     reason: 'an unknown status: WordPress tells anonymous callers nothing, the gateway cannot know who asks',

@@ -1,20 +1,20 @@
 import type { Aspect, Difference } from './compare.ts'
 import { absentFromRefusals, type Exception } from './exceptions.ts'
 import type { CaseReport } from './run-cases.ts'
-import type { PlainAnswer } from './send.ts'
+import type { PlainResponse } from './send.ts'
 
 /** In what a case differed, at either service and either time. */
 export function differsIn({ outcomes }: CaseReport): Aspect[] {
   return [...new Set(outcomes.flatMap(({ differences }) => differences.map(({ aspect }) => aspect)))].sort()
 }
 
-type TellableDifference = Difference & { readonly through: string; readonly answered: number }
+type TellableDifference = Difference & { readonly through: string; readonly responded: number }
 
 /** A case as a reader of a failing test wants to see it. */
 export function toldDifferences({ outcomes }: CaseReport): TellableDifference[] {
-  return outcomes.flatMap(({ through, time, differences, answer }) =>
+  return outcomes.flatMap(({ through, time, differences, response }) =>
     differences.map(({ aspect, direct, gateway }) => ({
-      ...{ through: `${through}, ${time} time`, aspect, answered: answer.status },
+      ...{ through: `${through}, ${time} time`, aspect, responded: response.status },
       direct: shortened(direct),
       gateway: shortened(gateway),
     })),
@@ -26,11 +26,11 @@ function shortened(value: unknown): unknown {
   return text.length > 900 ? `${text.slice(0, 900)}…` : text
 }
 
-const isHit = ({ fields }: PlainAnswer): boolean => /; ?hit/.test(fields['cache-status'] ?? '')
+const isHit = ({ headers }: PlainResponse): boolean => /; ?hit/.test(headers['cache-status'] ?? '')
 
 /** A case that the gateway has refused without its upstream. Cases may share a stored response. */
 export function isRefusedByGateway({ outcomes, passages }: CaseReport): boolean {
-  return passages.length === 0 && outcomes.every(({ answer }) => answer.status >= 400 && !isHit(answer))
+  return passages.length === 0 && outcomes.every(({ response }) => response.status >= 400 && !isHit(response))
 }
 
 /** Nothing in place of what WordPress says, wherever that differs. */
@@ -50,7 +50,7 @@ export function unexpectedDifferences(report: CaseReport, exceptions: readonly E
 }
 
 /** What is expected of a case and is no longer so. */
-export function outdatedDifferences(report: CaseReport, exceptions: readonly Exception[]): Aspect[] {
+export function staleDifferences(report: CaseReport, exceptions: readonly Exception[]): Aspect[] {
   const found = differsIn(report)
   return allowedDifferences(report, exceptions).filter((aspect) => !found.includes(aspect))
 }
@@ -68,22 +68,22 @@ const argumentCodes = new Set([
 ])
 
 /** The code of an error in WordPress's shape. */
-function errorCode({ text, fields }: PlainAnswer): string | undefined {
-  if (fields['content-type']?.startsWith('application/json') !== true || !text.startsWith('{'))
+function errorCode({ text, headers }: PlainResponse): string | undefined {
+  if (headers['content-type']?.startsWith('application/json') !== true || !text.startsWith('{'))
     return undefined
   const { code } = JSON.parse(text) as { code?: unknown }
   return typeof code === 'string' ? code : undefined
 }
 
 /** Refused by WordPress because of the request alone, whatever the site holds and whichever user sends it. */
-export function isRefusedForItsArguments(direct: PlainAnswer): boolean {
+export function isRefusedForItsArguments(direct: PlainResponse): boolean {
   return direct.status >= 400 && argumentCodes.has(errorCode(direct) ?? '')
 }
 
 /** One line with the numbers. */
 export function summaryOf(reports: readonly CaseReport[], exceptions: readonly Exception[]): string {
   const outcomes = reports.flatMap((report) => report.outcomes)
-  const hits = outcomes.filter(({ answer }) => isHit(answer))
+  const hits = outcomes.filter(({ response }) => isHit(response))
   const refused = reports.filter(({ direct }) => isRefusedForItsArguments(direct))
   const unsent = refused.filter(isRefusedByGateway)
   return [

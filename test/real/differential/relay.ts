@@ -2,7 +2,7 @@ import { type IncomingMessage, type ServerResponse, request as sendRequest } fro
 import { startHttpServer } from '../../support/http-server.ts'
 
 /** Request field that says which case a request belongs to; the gateway sends it on like any other. */
-export const caseField = 'x-case'
+export const caseHeader = 'x-case'
 
 /** What the upstream was asked for a case. */
 export type Passage = { readonly method: string; readonly target: string }
@@ -30,14 +30,14 @@ export async function startRelay(origin: string, options = { restoresHost: false
     const headers = { ...request.headers }
     const forwardedHost = headers['x-forwarded-host']
     if (options.restoresHost && forwardedHost !== undefined) headers.host = String(forwardedHost)
-    const onward = sendRequest({ hostname, port, method, path: url, headers, agent: false }, (answer) => {
-      const name = String(headers[caseField] ?? '')
+    const onward = sendRequest({ hostname, port, method, path: url, headers, agent: false }, (reply) => {
+      const name = String(headers[caseHeader] ?? '')
       seen.set(name, [...(seen.get(name) ?? []), { method, target: url }])
       // Node joins repeated lines of every field but Set-Cookie.
-      const { link } = answer.headers
+      const { link } = reply.headers
       if (link !== undefined) links.add(String(link))
-      response.writeHead(answer.statusCode ?? 502, answer.rawHeaders.filter(isEndToEnd))
-      answer.pipe(response)
+      response.writeHead(reply.statusCode ?? 502, reply.rawHeaders.filter(isEndToEnd))
+      reply.pipe(response)
     })
     onward.on('error', () => response.destroy())
     request.pipe(onward)

@@ -7,13 +7,13 @@ export type RequestCase = {
   /** Below the REST root, with its query, as it goes over the wire. */
   readonly target: string
   readonly as: Caller
-  readonly fields: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>>
   readonly content: string | undefined
 }
 
 /** What names a case in reports and in the list of exceptions; unique within the table. */
-export function titleOf({ as, method, target, fields, content }: RequestCase): string {
-  const { 'Content-Type': type = '', ...others } = fields
+export function titleOf({ as, method, target, headers, content }: RequestCase): string {
+  const { 'Content-Type': type = '', ...others } = headers
   const said = [
     as === 'anonymous' ? '' : `(${as})`,
     ...Object.entries(others).map(([name, value]) => `${name}: ${value}`),
@@ -24,7 +24,7 @@ export function titleOf({ as, method, target, fields, content }: RequestCase): s
 
 /** An anonymous GET, or one by a user. */
 export function read(target: string, as: Caller = 'anonymous'): RequestCase {
-  return { method: 'GET', target, as, fields: {}, content: undefined }
+  return { method: 'GET', target, as, headers: {}, content: undefined }
 }
 
 /** The same GET with each of the queries. */
@@ -38,13 +38,13 @@ export function ask(method: string, target: string, as: Caller = 'anonymous'): R
 }
 
 /** Its own request with fields. */
-export function withFields(request: RequestCase, fields: Readonly<Record<string, string>>): RequestCase {
-  return { ...request, fields: { ...request.fields, ...fields } }
+export function withHeaders(request: RequestCase, headers: Readonly<Record<string, string>>): RequestCase {
+  return { ...request, headers: { ...request.headers, ...headers } }
 }
 
 /** Content as text of a type. */
 export function withContent(request: RequestCase, type: string, content: string): RequestCase {
-  return { ...withFields(request, { 'Content-Type': type }), content }
+  return { ...withHeaders(request, { 'Content-Type': type }), content }
 }
 
 /** JSON content; a string is sent as it is. */

@@ -1,9 +1,9 @@
 import { basic } from '../site-under-test.ts'
 import type { WordPress } from '../wordpress/start-wordpress.ts'
 import { compare, type Difference } from './compare.ts'
-import { caseField, type Passage, type Relay } from './relay.ts'
+import { caseHeader, type Passage, type Relay } from './relay.ts'
 import { type RequestCase, titleOf } from './request-case.ts'
-import { type PlainAnswer, send } from './send.ts'
+import { type PlainResponse, send } from './send.ts'
 import { inNeutralNames, type Site } from './spelling.ts'
 
 /** A gateway's service, and the WordPress behind it. */
@@ -20,13 +20,13 @@ export type Behind = {
 export type Outcome = {
   readonly through: string
   readonly time: 'first' | 'second'
-  readonly answer: PlainAnswer
+  readonly response: PlainResponse
   readonly differences: readonly Difference[]
 }
 
 export type CaseReport = {
   readonly title: string
-  readonly direct: PlainAnswer
+  readonly direct: PlainResponse
   readonly outcomes: readonly Outcome[]
   /** Everything that reached a WordPress on behalf of this case. */
   readonly passages: readonly Passage[]
@@ -43,38 +43,38 @@ export type Run = {
 /** Sends one case directly and then through each service, and compares. */
 async function runCase(request: RequestCase, number: number, run: Run): Promise<CaseReport> {
   const { wordpress, services } = run
-  const fields = fieldsFor(request, wordpress)
+  const headers = headersFor(request, wordpress)
   const { method, content } = request
   const root = new URL(wordpress.restRoot).pathname
-  const [direct, ...answered] = await Promise.all([
-    send(wordpress.origin, { method, target: root + request.target, fields, content }),
-    ...services.map((service) => answersOf(service)),
+  const [direct, ...responded] = await Promise.all([
+    send(wordpress.origin, { method, target: root + request.target, headers, content }),
+    ...services.map((service) => responsesOf(service)),
   ])
-  const outcomes = answered.flat().map(({ service, time, answer }): Outcome => {
+  const outcomes = responded.flat().map(({ service, time, answer: response }): Outcome => {
     const { site, relay, title } = service
     const differences = compare({
-      ...{ direct, answer, site, home: wordpress.restRoot },
+      ...{ direct, response, site, home: wordpress.restRoot },
       ...{ upstreamLinks: relay.links, steady: run.steady },
     })
-    return { through: title, time, answer, differences }
+    return { through: title, time, response, differences }
   })
   const passages = services.flatMap(({ title, relay }) => relay.passages(`${title} ${number}`))
   return { title: titleOf(request), direct, outcomes, passages }
 
-  async function answersOf(service: Behind) {
+  async function responsesOf(service: Behind) {
     const isNeutral = service.site.names === 'neutral'
     const spelled = (text: string): string => (isNeutral ? inNeutralNames(text) : text)
-    const answers = []
+    const responses = []
     for (const time of timesOf(request, run)) {
-      const answer = await send(service.origin, {
+      const response = await send(service.origin, {
         method,
         target: service.mount + spelled(request.target),
-        fields: { ...fields, [caseField]: `${service.title} ${number}` },
+        headers: { ...headers, [caseHeader]: `${service.title} ${number}` },
         content: content === undefined ? undefined : spelled(content),
       })
-      answers.push({ service, time, answer })
+      responses.push({ service, time, answer: response })
     }
-    return answers
+    return responses
   }
 }
 
@@ -98,6 +98,6 @@ function timesOf({ as, method }: RequestCase, run: Run): readonly Outcome['time'
   return repeated ? ['first', 'second'] : ['first']
 }
 
-function fieldsFor({ as, fields }: RequestCase, wordpress: WordPress): Record<string, string> {
-  return as === 'anonymous' ? { ...fields } : { Authorization: basic(wordpress.credentials[as]), ...fields }
+function headersFor({ as, headers }: RequestCase, wordpress: WordPress): Record<string, string> {
+  return as === 'anonymous' ? { ...headers } : { Authorization: basic(wordpress.credentials[as]), ...headers }
 }

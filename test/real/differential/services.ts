@@ -1,5 +1,5 @@
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
-import { caseField, type Relay } from './relay.ts'
+import { caseHeader, type Relay } from './relay.ts'
 import type { Behind } from './run-cases.ts'
 
 const mounts = { same: '/same/wp-json', wordpress: '/neutral/site-json' } as const
@@ -15,7 +15,7 @@ export async function startBothNames(relays: {
     mount: mounts[names],
     names,
     upstream: { targets: [relays[names].origin], basePath: '/index.php/wp-json' },
-    cache: { rules: [{ match: 'GET /*/v2/**', ttl: '60s' }], harmlessFields: [caseField] },
+    cache: { rules: [{ match: 'GET /*/v2/**', ttl: '60s' }], harmlessFields: [caseHeader] },
   }))
   const gateway = await startTestGateway({ services: { same: services[0], neutral: services[1] } })
   const origin = gateway.publicAddress
@@ -36,11 +36,11 @@ export async function startBothNames(relays: {
 /** The rows of routes that the contract does not list are made when the index of the upstream has come. */
 async function untilLearned(restRoot: string, prefix: string): Promise<void> {
   for (let tries = 0; tries < 200; tries += 1) {
-    const answer = await fetch(`${restRoot}/${prefix}/v2/categories?per_page=0`)
-    await answer.arrayBuffer()
+    const response = await fetch(`${restRoot}/${prefix}/v2/categories?per_page=0`)
+    await response.arrayBuffer()
     const index = await fetch(`${restRoot}/`)
     await index.arrayBuffer()
-    if (answer.headers.get('cache-status') === null && answer.status === 400 && index.ok) return
+    if (response.headers.get('cache-status') === null && response.status === 400 && index.ok) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
   throw new Error('the gateway has not learned the routes of the upstream')

@@ -1,4 +1,4 @@
-import type { PlainAnswer } from './send.ts'
+import type { PlainResponse } from './send.ts'
 
 /** Where a site answers, and under which names. */
 export type Site = {
@@ -90,9 +90,9 @@ export function linkAsWordPress(link: string | undefined, site: Site, home: stri
   return link?.replaceAll(/<([^>]*)>/g, (_, target: string) => `<${addressAsWordPress(target, site, home)}>`)
 }
 
-/** What an answer says, without its spelling: JSON parsed, script unwrapped, anything else as text. */
-export function contentOf({ text, fields }: PlainAnswer): unknown {
-  const type = fields['content-type'] ?? ''
+/** What a response says, without its spelling: JSON parsed, script unwrapped, anything else as text. */
+export function contentOf({ text, headers }: PlainResponse): unknown {
+  const type = headers['content-type'] ?? ''
   const script = /^\/\*\*\/([\w.]+)\((.*)\)$/s.exec(text)
   if (type.startsWith('application/javascript') && script !== null) {
     return { callback: script[1], argument: JSON.parse(script[2] ?? '') }

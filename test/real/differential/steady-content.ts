@@ -10,7 +10,7 @@ function changed(value: unknown, key: string, change: Change): unknown {
 const withoutSecret: Change = (value) =>
   typeof value === 'string' ? value.replaceAll(/(data-secret="|#\?secret=)\w+/g, '$1…') : value
 
-/** Content without what differs between any two answers: the secret that each embed code carries. */
+/** Content without what differs between any two responses: the secret that each embed code carries. */
 export function steadyContent(content: unknown): unknown {
   return changed(content, '', withoutSecret)
 }
@@ -28,7 +28,7 @@ const withoutTimeAndPlace: Change = (value, key) => {
   return value.replaceAll(origin, 'http://site').replaceAll(folder, 'run')
 }
 
-/** The same for answers of copies of one site: without times of now and without the copy's own address. */
+/** The same for responses of copies of one site: without times of now and without the copy's own address. */
 export function steadyAfterWrites(content: unknown): unknown {
   return changed(steadyContent(content), '', withoutTimeAndPlace)
 }

@@ -4,7 +4,7 @@ import type { MixedWrite } from './mix.ts'
 /** What the scripts of the block editor add to its form, for a post that is open for comments: the author stays. */
 const openPost = { action: 'editpost', comment_status: 'open', ping_status: 'open' }
 
-const fieldsOf = ({ kind, body }: MixedWrite, author: string): Record<string, string> => {
+const headersOf = ({ kind, body }: MixedWrite, author: string): Record<string, string> => {
   const { title, content, categories } = body as {
     readonly title?: string
     readonly content?: string
@@ -39,10 +39,10 @@ const beginPost = async (browser: Browser): Promise<string> => {
 /** Makes a write of the mix with the forms of wp-admin instead of REST. */
 export const sendByForm = async (browser: Browser, write: MixedWrite): Promise<void> => {
   const { kind, path, body } = write
-  const submit = async (page: string, having: string, fields: Record<string, string>): Promise<void> => {
-    const answer = await browser.submit(page, having, fields)
-    await answer.arrayBuffer()
-    if (answer.status !== 302) throw new Error(`${kind}: ${page} answered ${answer.status}`)
+  const submit = async (page: string, having: string, headers: Record<string, string>): Promise<void> => {
+    const response = await browser.submit(page, having, headers)
+    await response.arrayBuffer()
+    if (response.status !== 302) throw new Error(`${kind}: ${page} answered ${response.status}`)
   }
   if (kind === 'comment') {
     const { content } = body as { readonly content: string }
@@ -53,5 +53,5 @@ export const sendByForm = async (browser: Browser, write: MixedWrite): Promise<v
   }
   const id = /\d+$/.exec(path)?.[0] ?? (await beginPost(browser))
   const author = await authorOf(browser, path)
-  return submit(`/wp-admin/post.php?post=${id}&action=edit`, 'post_ID', fieldsOf(write, author))
+  return submit(`/wp-admin/post.php?post=${id}&action=edit`, 'post_ID', headersOf(write, author))
 }

@@ -25,8 +25,8 @@ export const noiseThrough = async (
   const nonce = /heartbeatSettings = \{[^}]*"nonce":"(\w+)"/.exec(await browser.get(edit))?.[1]
   if (nonce === undefined) throw new Error('the editor has no nonce for heartbeats')
 
-  const checked = async (name: string, answer: Promise<Response>): Promise<void> => {
-    const response = await answer
+  const checked = async (name: string, reply: Promise<Response>): Promise<void> => {
+    const response = await reply
     const text = await response.text()
     if (!response.ok) throw new Error(`${name}: ${response.status} ${text.slice(0, 200)}`)
   }

@@ -8,7 +8,7 @@ export type MatrixWrite = {
   readonly body?: Readonly<Record<string, unknown>> | 'image'
   /** The user that writes: by default the administrator. */
   readonly by?: 'subscriber'
-  /** The id in the answer is called so from here on. */
+  /** The id in the response is called so from here on. */
   readonly keep?: string
   /** Statuses that count as carried out or as refused, as a real WordPress answers. */
   readonly status: number

@@ -36,7 +36,7 @@ const index = JSON.stringify({
   },
 })
 
-const batchAnswer = (content: Buffer): string => {
+const batchResponse = (content: Buffer): string => {
   const { requests } = JSON.parse(content.toString()) as { requests: unknown[] }
   return JSON.stringify({ responses: requests.map(() => ({ body: { ok: true }, status: 200, headers: [] })) })
 }
@@ -46,19 +46,19 @@ const large = JSON.stringify({ text: 'what is said more than once '.repeat(400) 
 const siteScript =
   (isFailing: () => boolean): Script =>
   async ({ target, content }, wire) => {
-    if (target.endsWith('/wp-json/')) return wire.respond({ fields: json, content: index })
+    if (target.endsWith('/wp-json/')) return wire.respond({ headers: json, content: index })
     if (target.includes('/batch/v1'))
-      return wire.respond({ status: 207, fields: json, content: batchAnswer(content) })
-    if (target.includes('large')) return wire.respond({ fields: json, content: large })
+      return wire.respond({ status: 207, headers: json, content: batchResponse(content) })
+    if (target.includes('large')) return wire.respond({ headers: json, content: large })
     if (target.includes('slow')) await pause(60)
     if (isFailing() && /pages|tags/.test(target)) return wire.reset()
-    if (target.includes('/categories')) return wire.respond({ status: 500, fields: json, content: '{}' })
-    return wire.respond({ fields: json, content: '{"ok":true}' })
+    if (target.includes('/categories')) return wire.respond({ status: 500, headers: json, content: '{}' })
+    return wire.respond({ headers: json, content: '{"ok":true}' })
   }
 
 const legacyScript: Script = ({ target }, wire) =>
   wire.respond({
-    fields: {
+    headers: {
       'Content-Type': 'text/plain',
       ...(target.includes('private') ? { 'Set-Cookie': 'a=b' } : { 'Cache-Control': 'max-age=60' }),
     },
@@ -144,7 +144,7 @@ export const startMixedLoad = async (more: Readonly<Record<string, unknown>>): P
     await all(4, () => ask('site', `/site/v2/posts?search=slow${number}`))
     await all(3, (at) => ask('legacy', `/large/${number}/${at}`))
     await ask('legacy', `/private/${number}`)
-    // Coded when it is asked for again, beside the answer.
+    // Coded when it is asked for again, beside the response.
     for (let times = 0; times < 3; times += 1) {
       await ask('site', '/site/v2/posts?search=large')
       await pause(50)

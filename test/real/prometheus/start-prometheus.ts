@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { freePort } from '../../support/ports.ts'
 import { startProcess, untilReady } from '../../support/processes.ts'
 
-/** One series of an answer. */
+/** One series of a response. */
 export type Sample = { readonly metric: Readonly<Record<string, string>>; readonly value: number }
 
 /** A real Prometheus with the rules of dashboards/rules, scraping one address four times a second. */
@@ -16,7 +16,7 @@ export type Prometheus = {
   stop(): Promise<void>
 }
 
-type Answer = {
+type Reply = {
   readonly status: string
   readonly error?: string
   readonly data: {
@@ -57,26 +57,26 @@ export const startPrometheus = async (scraped: string): Promise<Prometheus> => {
     '--log.level=warn',
   ])
   await untilReady(program, async () => {
-    const answer = await fetch(`${origin}/-/ready`)
-    await answer.arrayBuffer()
-    if (!answer.ok) throw new Error(`/-/ready: ${answer.status}`)
-    const { data } = (await (await fetch(`${origin}/api/v1/query?query=up==1`)).json()) as Answer
+    const response = await fetch(`${origin}/-/ready`)
+    await response.arrayBuffer()
+    if (!response.ok) throw new Error(`/-/ready: ${response.status}`)
+    const { data } = (await (await fetch(`${origin}/api/v1/query?query=up==1`)).json()) as Reply
     if (data.result.length === 0) throw new Error('nothing is scraped yet')
   })
   return {
     query: async (expression) => {
-      const answer = await fetch(`${origin}/api/v1/query?query=${encodeURIComponent(expression)}`)
-      const { status, error, data } = (await answer.json()) as Answer
+      const response = await fetch(`${origin}/api/v1/query?query=${encodeURIComponent(expression)}`)
+      const { status, error, data } = (await response.json()) as Reply
       if (status !== 'success') throw new Error(`${expression}: ${error}`)
       return data.result.map(({ metric, value }) => ({ metric, value: Number(value[1]) }))
     },
     exemplars: async (expression) => {
       const now = Date.now() / 1000
       const span = `start=${now - 60}&end=${now + 1}`
-      const answer = await fetch(
+      const response = await fetch(
         `${origin}/api/v1/query_exemplars?query=${encodeURIComponent(expression)}&${span}`,
       )
-      const { data } = (await answer.json()) as {
+      const { data } = (await response.json()) as {
         readonly data: readonly {
           readonly exemplars: readonly { readonly labels: Record<string, string> }[]
         }[]

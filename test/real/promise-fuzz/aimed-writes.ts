@@ -22,7 +22,7 @@ const permalinks = (structure: string): Step => ({
   door: 'form',
   method: 'POST',
   path: '/wp-admin/options-permalink.php',
-  fields: { permalink_structure: structure, category_base: '', tag_base: '', submit: 'Save' },
+  headers: { permalink_structure: structure, category_base: '', tag_base: '', submit: 'Save' },
   nonces: { _wpnonce: 'update-permalink' },
 })
 const namedLinks = permalinks('/index.php/%author%/%category%/%postname%/')

@@ -12,7 +12,7 @@ const writes = Number(
 )
 /** Ends the run earlier than after all its writes. */
 const minutes = Number(process.env['PROMISE_MINUTES'] ?? Number.POSITIVE_INFINITY)
-const answersPerWrite = Number(process.env['PROMISE_ANSWERS'] ?? 18)
+const responsesPerWrite = Number(process.env['PROMISE_ANSWERS'] ?? 18)
 const tell = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
@@ -38,7 +38,7 @@ const fuzz = async (sites: FuzzedSites): Promise<boolean> => {
     writes,
     seed,
     until: began + minutes * 60_000,
-    answersPerWrite,
+    responsesPerWrite,
     tell,
     ...(focus === undefined ? {} : { focus }),
     firstOnly: planted !== undefined,

@@ -95,11 +95,11 @@ export const standingsOf = (only: string): readonly Standing[] =>
       unseen: 0,
     }))
 
-const mostUnseen = 8
+const maxUnseen = 8
 
 /** Is the fault still looked for? */
 export const isOpen = ({ found, unobservable, unseen }: Standing): boolean =>
-  found === undefined && unobservable === undefined && unseen < mostUnseen
+  found === undefined && unobservable === undefined && unseen < maxUnseen
 
 export const wantedReads = ({ name, collection }: Plant): RegExp => {
   const part = name.split('.').at(-1) ?? ''

@@ -11,7 +11,7 @@ import { siteTags } from '../../../src/wordpress/tags/tags.ts'
 import type { WordPress } from '../wordpress/start-wordpress.ts'
 import type { Plant } from './plants.ts'
 import type { Outcome } from './send-write.ts'
-import { type DirectAnswer, type Read, type Setting, servicesFor } from './site-under-fuzz.ts'
+import { type DirectResponse, type Read, type Setting, servicesFor } from './site-under-fuzz.ts'
 import type { Operation, Write } from './write.ts'
 
 /** The contract by which a gateway in that setting names what responses depend on and what writes change. */
@@ -37,7 +37,7 @@ type Stored = {
   tagsBy(tagger: Tagger): readonly string[]
 }
 
-/** An answer that was stored before a write, and the faults with which a gateway would keep it. */
+/** A response that was stored before a write, and the faults with which a gateway would keep it. */
 export type Kept = {
   readonly read: Read
   /** As it was before the write. */
@@ -46,8 +46,8 @@ export type Kept = {
 }
 
 export type FaultyTables = {
-  /** Takes note of what WordPress answers, as a gateway would that stores the answer. */
-  store(read: Read, resolved: Read, answer: DirectAnswer): void
+  /** Takes note of what WordPress answers, as a gateway would that stores the response. */
+  store(read: Read, resolved: Read, response: DirectResponse): void
   forget(): void
   /** What the write reaches with the right table and with none of the faults; `kept` without faults is stale as it is. */
   keptAfter(write: PlainWrite, outcome: Outcome): readonly Kept[]
@@ -88,12 +88,12 @@ export const createFaultyTables = (contract: Contract, plants: readonly Plant[])
   )
   const stored = new Map<string, Stored>()
 
-  const store: FaultyTables['store'] = (read, resolved, answer) => {
+  const store: FaultyTables['store'] = (read, resolved, response) => {
     const key = JSON.stringify(read)
     stored.delete(key)
     const [path, query] = splitTarget(resolved.route)
     const found = contract.find('GET', path)
-    if (found.kind !== 'found' || found.row.handledBy !== 'upstream' || !storable.has(answer.status)) return
+    if (found.kind !== 'found' || found.row.handledBy !== 'upstream' || !storable.has(response.status)) return
     const { row, endpoint, pathParameters } = found
     const valid = contract.validator.validate({
       method: 'GET',
@@ -105,16 +105,16 @@ export const createFaultyTables = (contract: Contract, plants: readonly Plant[])
       content: undefined,
     })
     if (valid.kind !== 'valid') return
-    const content = Buffer.from(answer.body)
+    const content = Buffer.from(response.body)
     const counts = [
-      ['X-WP-Total', answer.total],
-      ['X-WP-TotalPages', answer.pages],
+      ['X-WP-Total', response.total],
+      ['X-WP-TotalPages', response.pages],
     ].flatMap(([name, value]) => (typeof value === 'string' ? [name ?? '', value] : []))
     const tagsBy = (by: Tagger): readonly string[] => [
-      ...by.storedTags(found, valid.arguments, { status: answer.status, fields: counts, content }),
+      ...by.storedTags(found, valid.arguments, { status: response.status, headers: counts, content }),
       ...(read.caller !== 'anonymous' && by.callers !== undefined ? [by.callers] : []),
     ]
-    stored.set(key, { read, found, shown: answer.shown, content, tags: new Set(tagsBy(tagger)), tagsBy })
+    stored.set(key, { read, found, shown: response.shown, content, tags: new Set(tagsBy(tagger)), tagsBy })
   }
 
   const shown = (tag: string): readonly Buffer[] =>
@@ -126,11 +126,11 @@ export const createFaultyTables = (contract: Contract, plants: readonly Plant[])
     const [path, ownQuery] = splitTarget(route)
     const isTrimmed = write.door === 'rest' && write.style === 'fields'
     const query = isTrimmed ? `${ownQuery}&_fields=id` : ownQuery
-    const finding = contract.find(method, path)
-    const found = finding.kind === 'found' ? finding : undefined
+    const issue = contract.find(method, path)
+    const found = issue.kind === 'found' ? issue : undefined
     const content = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
     const given = () => (write.door === 'upload' ? undefined : givenNames(query, 'application/json', content))
-    const response = { status, fields: [], content: Buffer.from(text) }
+    const response = { status, headers: [], content: Buffer.from(text) }
     const writtenBy = (by: Tagger): readonly string[] => by.writtenTags(found, given, method, response, shown)
     const written = writtenBy(tagger)
     const concerned = [...taggers]

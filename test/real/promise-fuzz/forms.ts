@@ -1,26 +1,26 @@
 import { content, oneOf, text } from './contents.ts'
 import type { Pools } from './pools.ts'
 import type { Random } from './random.ts'
-import type { Fields, Sending } from './write.ts'
+import type { HeaderValues, Sending } from './write.ts'
 
 type Make = (pools: Pools, random: Random) => Sending
 
-const post = (path: string, fields: Fields, nonces?: Fields): Sending => ({
+const post = (path: string, headers: HeaderValues, nonces?: HeaderValues): Sending => ({
   door: 'form',
   method: 'POST',
   path,
-  fields,
+  headers,
   ...(nonces === undefined ? {} : { nonces }),
 })
 
-const ajax = (action: string, fields: Fields, nonces?: Fields): Sending =>
-  post('/wp-admin/admin-ajax.php', { action, ...fields }, nonces)
+const ajax = (action: string, headers: HeaderValues, nonces?: HeaderValues): Sending =>
+  post('/wp-admin/admin-ajax.php', { action, ...headers }, nonces)
 
-const link = (path: string, fields: Fields, nonces: Fields): Sending => ({
+const link = (path: string, headers: HeaderValues, nonces: HeaderValues): Sending => ({
   door: 'form',
   method: 'GET',
   path,
-  fields,
+  headers,
   nonces,
 })
 
@@ -160,8 +160,8 @@ export const forms: Readonly<Record<string, Make>> = {
   },
   'ajax.inline-save-tax': (pools, random) => {
     const { id, taxonomy } = term(pools, random)
-    const fields = { tax_ID: id, taxonomy, name: numbered(random), slug: '', post_type: 'post' }
-    return ajax('inline-save-tax', fields, { _inline_edit: 'taxinlineeditnonce' })
+    const headers = { tax_ID: id, taxonomy, name: numbered(random), slug: '', post_type: 'post' }
+    return ajax('inline-save-tax', headers, { _inline_edit: 'taxinlineeditnonce' })
   },
   'ajax.add-tag': (_, random) => {
     const taxonomy = random.pick(['category', 'post_tag'])

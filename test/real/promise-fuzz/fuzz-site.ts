@@ -7,11 +7,11 @@ import type { FuzzedSite, Read } from './site-under-fuzz.ts'
 import { type Created, resolved, type Write } from './write.ts'
 
 /** A stored response that is older than an acknowledged write. */
-export type StaleAnswer = {
+export type StaleResponse = {
   readonly read: Read
   /** All writes so far, in their order. */
   readonly writes: readonly Write[]
-  /** How many of them had been sent when the answer was last seen to be right. */
+  /** How many of them had been sent when the response was last seen to be right. */
   readonly rightAfter: number
   /** Reads from which the gateway may know the values before a write. */
   readonly stored: readonly Read[]
@@ -25,7 +25,7 @@ export type Seen = {
   refused: number
   hits: number
   reads: number
-  /** Answers that differ from WordPress's own when they are new, too: no matter of the cache. */
+  /** Responses that differ from WordPress's own when they are new, too: no matter of the cache. */
   readonly otherwise: Set<string>
   readonly statuses: Map<string, Map<number, number>>
 }
@@ -46,12 +46,12 @@ export type FuzzOptions = {
   readonly writes: number
   readonly until?: number
   /** Answers read after each write, of which about a third are asked for anew. */
-  readonly answersPerWrite: number
+  readonly responsesPerWrite: number
   readonly focus?: string
   readonly readFocus?: RegExp
   readonly seen: Seen
   /** Goes on unless it says no. */
-  stale(answer: StaleAnswer): Promise<boolean>
+  stale(response: StaleResponse): Promise<boolean>
 }
 
 /** `php -S` of the test has four workers. */
@@ -92,18 +92,18 @@ const creating: Readonly<Record<string, Pool>> = {
 }
 
 /** More than these are forgotten, so that writes and reads go on to meet. */
-const mostInPool = 5
+const maxInPool = 5
 
 export const remember = (pools: Pools, write: Write, outcome: Outcome, random: Random): void => {
   const pool = creating[write.kind]
   if (pool === undefined || outcome.created === undefined) return
   const ids = pools[pool]
   ids.push(`{${write.name}}`)
-  if (ids.length > mostInPool) ids.splice(random.int(ids.length - 1), 1)
+  if (ids.length > maxInPool) ids.splice(random.int(ids.length - 1), 1)
 }
 
 /** Reads that are repeated; the oldest makes room for a new one. */
-const mostWatched = 60
+const maxWatched = 60
 
 type Kept = { readonly read: Read; rightAfter: number }
 
@@ -142,14 +142,14 @@ export const fuzzSite = async (options: FuzzOptions): Promise<void> => {
 
   /** A third are read again so that something is stored; most of the others are stored. */
   const readsNow = (): Read[] => {
-    const fresh = Array.from({ length: watched.size < mostWatched ? 3 : 1 }, () =>
+    const fresh = Array.from({ length: watched.size < maxWatched ? 3 : 1 }, () =>
       chooseRead(pools, random, options.readFocus),
     )
     for (const read of fresh) watched.set(JSON.stringify(read), read)
-    for (const key of [...watched.keys()].slice(0, Math.max(0, watched.size - mostWatched)))
+    for (const key of [...watched.keys()].slice(0, Math.max(0, watched.size - maxWatched)))
       watched.delete(key)
     const left = [...watched.values()]
-    const count = Math.min(left.length, options.answersPerWrite)
+    const count = Math.min(left.length, options.responsesPerWrite)
     return Array.from({ length: count }, () => left.splice(random.int(left.length), 1)[0] as Read)
   }
 
@@ -168,7 +168,7 @@ export const fuzzSite = async (options: FuzzOptions): Promise<void> => {
 
   const firstStale = async (
     reads: readonly Read[],
-  ): Promise<Pick<StaleAnswer, 'read' | 'shown' | 'direct'> | undefined> => {
+  ): Promise<Pick<StaleResponse, 'read' | 'shown' | 'direct'> | undefined> => {
     for (const read of reads) {
       const confirmed = await confirm(read)
       if (confirmed !== undefined) return { read, ...confirmed }

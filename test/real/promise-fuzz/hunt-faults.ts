@@ -10,17 +10,17 @@ import { createRandom, type Random } from './random.ts'
 import { chooseRead } from './reads.ts'
 import { readText, writeText } from './report.ts'
 import { type Outcome, sendWrite } from './send-write.ts'
-import type { DirectAnswer, FuzzedSite, FuzzedSites, Read } from './site-under-fuzz.ts'
+import type { DirectResponse, FuzzedSite, FuzzedSites, Read } from './site-under-fuzz.ts'
 import { type Created, resolved } from './write.ts'
 
 const writesPerSite = 100
-const mostWatched = 40
+const maxWatched = 40
 /** New reads after each write. */
 const newReads = 6
 /** Of the writes, those of kinds that concern the fault in turn. */
 const focusShare = 0.85
 /** Reads of one write on which a fault is planted. */
-const mostReads = 2
+const maxReads = 2
 
 /** What several sites of a run share. */
 export type Hunt = {
@@ -29,12 +29,12 @@ export type Hunt = {
   readonly seeded: Seeded
   readonly tables: FaultyTables
   readonly standings: readonly Standing[]
-  readonly mostWrites: number
+  readonly maxWrites: number
   writes: number
   /** Responses that the table or a faulty one keeps after an aimed write, which were compared with WordPress's. */
   compared: number
-  /** Of them, how many the table without a fault leaves outdated. */
-  outdated: number
+  /** Of them, how many the table without a fault leaves stale. */
+  stale: number
   tell(line: string): void
 }
 
@@ -49,7 +49,7 @@ type Sent = {
   readonly related: readonly Read[]
 }
 
-const mostTries = 60
+const maxTries = 60
 /** Of the writes, those whose response gives only an id, so that the gateway does not know the written values. */
 const trimmedShare = 0.25
 
@@ -57,7 +57,7 @@ const trimmedShare = 0.25
 const plainWrite = (number: number, pools: Pools, random: Random, fault: Plant): PlainWrite | undefined => {
   const members = wantedMembers(fault)
   let other: PlainWrite | undefined
-  for (let tries = 0; tries < mostTries; tries += 1) {
+  for (let tries = 0; tries < maxTries; tries += 1) {
     const write = chooseWrite(number, undefined, pools, random, wantedWrites(fault), focusShare)
     if (!isPlain(write)) continue
     const given = write.door === 'rest' ? Object.keys(write.operation.body ?? {}) : []
@@ -89,10 +89,10 @@ const isStaleOn = async (
   }
 }
 
-type Looked = { readonly read: Read; readonly asked: Read; readonly answer: DirectAnswer }
+type Looked = { readonly read: Read; readonly asked: Read; readonly response: DirectResponse }
 
 const shownIn = (looked: readonly Looked[]): ReadonlyMap<string, string> =>
-  new Map(looked.map(({ read, answer }) => [JSON.stringify(read), answer.shown]))
+  new Map(looked.map(({ read, response }) => [JSON.stringify(read), response.shown]))
 
 const pathOf = (route: string): string => route.split('?')[0] ?? ''
 
@@ -138,10 +138,10 @@ class WriteHunt {
 
   async read(reads: readonly Read[]): Promise<readonly Looked[]> {
     const asked = reads.map((read) => this.#known(read))
-    const answers = await this.#hunt.site.directMany(asked)
+    const responses = await this.#hunt.site.directMany(asked)
     return reads.flatMap((read, at) => {
-      const [one, answer] = [asked[at], answers[at]]
-      return one === undefined || answer === undefined ? [] : [{ read, asked: one, answer }]
+      const [one, response] = [asked[at], responses[at]]
+      return one === undefined || response === undefined ? [] : [{ read, asked: one, response }]
     })
   }
 
@@ -149,7 +149,7 @@ class WriteHunt {
   store(looked: readonly Looked[]): void {
     const { tables } = this.#hunt
     tables.forget()
-    for (const { read, asked, answer } of looked) tables.store(read, asked, answer)
+    for (const { read, asked, response } of looked) tables.store(read, asked, response)
   }
 
   /** Responses that WordPress gives otherwise after the write, by the faults with which a gateway keeps them; none: kept anyway. */
@@ -191,7 +191,7 @@ class WriteHunt {
     if (changed.length === 0) return
     await site.save('after')
     for (const { plant, reads, standing } of changed) {
-      for (const read of reads.slice(0, mostReads)) {
+      for (const read of reads.slice(0, maxReads)) {
         if (plant === undefined) await this.#checkRight(sent, read)
         else if (standing !== undefined && isOpen(standing)) await this.#plant(standing, sent, read)
       }
@@ -203,7 +203,7 @@ class WriteHunt {
   async #checkRight(sent: Sent, read: Read): Promise<void> {
     const { site, tell } = this.#hunt
     if (!(await isStaleOn(site, undefined, sent, read))) return
-    this.#hunt.outdated += 1
+    this.#hunt.stale += 1
     tell(`STALE without a fault: ${writeText(sent.write)}; ${readText(read)}`)
   }
 
@@ -241,7 +241,7 @@ class SiteHunt {
     let open = this.#hunt.standings.filter(isOpen)
     let fault = this.#random.pick(open).plant
     await this.#look(fault)
-    for (let number = 1; number <= writesPerSite && this.#hunt.writes < this.#hunt.mostWrites; number += 1) {
+    for (let number = 1; number <= writesPerSite && this.#hunt.writes < this.#hunt.maxWrites; number += 1) {
       const sent = await this.#send(number, fault)
       // What is read now is stored when the next write comes, which concerns that fault.
       fault = this.#random.pick(open).plant
@@ -266,7 +266,7 @@ class SiteHunt {
       const read = chooseRead(this.#pools, this.#random, wantedReads(fault))
       watched.set(JSON.stringify(read), read)
     }
-    for (const key of [...watched.keys()].slice(0, Math.max(0, watched.size - mostWatched)))
+    for (const key of [...watched.keys()].slice(0, Math.max(0, watched.size - maxWatched)))
       watched.delete(key)
     const looked = await this.#each.read([...watched.values()])
     this.#each.store(looked)

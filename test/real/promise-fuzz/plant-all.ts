@@ -70,10 +70,10 @@ export const plantAll = async (sites: FuzzedSites, options: Options): Promise<re
     seeded,
     tables,
     standings,
-    mostWrites: options.writes,
+    maxWrites: options.writes,
     writes: 0,
     compared: 0,
-    outdated: 0,
+    stale: 0,
     tell: options.tell,
   }
   let number = options.page === undefined ? 0 : await resume(options.page, hunt)
@@ -94,7 +94,7 @@ export const plantAll = async (sites: FuzzedSites, options: Options): Promise<re
     }
     if (number === 0)
       options.tell(
-        `aimed writes: ${hunt.compared} responses compared, ${hunt.outdated} outdated without a fault`,
+        `aimed writes: ${hunt.compared} responses compared, ${hunt.stale} outdated without a fault`,
       )
     const found = standings.filter((one) => one.found !== undefined).length
     process.stderr.write(

@@ -17,8 +17,8 @@ const listed = {
 
 /** No list shows it: the active theme names it, for which it is made. */
 const globalStylesId = async ({ restRoot }: WordPress, authorization: string): Promise<string> => {
-  const answer = await fetch(`${restRoot}/wp/v2/themes?status=active`, { headers: { authorization } })
-  const id = /global-styles\\?\/(\d+)/.exec(await answer.text())?.[1]
+  const response = await fetch(`${restRoot}/wp/v2/themes?status=active`, { headers: { authorization } })
+  const id = /global-styles\\?\/(\d+)/.exec(await response.text())?.[1]
   if (id === undefined) throw new Error('the active theme names no global styles')
   return id
 }
@@ -35,8 +35,8 @@ export type Seeded = Readonly<Record<Pool, readonly string[]>>
 
 export const seededIds = async (wordpress: WordPress, authorization: string): Promise<Seeded> => {
   const entries = Object.entries(listed).map(async ([pool, path]) => {
-    const answer = await fetch(`${wordpress.restRoot}/wp/v2/${path}`, { headers: { authorization } })
-    const items = (await answer.json()) as { id: number }[]
+    const response = await fetch(`${wordpress.restRoot}/wp/v2/${path}`, { headers: { authorization } })
+    const items = (await response.json()) as { id: number }[]
     return [pool, items.map(({ id }) => String(id))] as const
   })
   const found = Object.fromEntries(await Promise.all(entries))
@@ -47,7 +47,7 @@ export const seededIds = async (wordpress: WordPress, authorization: string): Pr
   } as unknown as Seeded
 }
 
-const most: Partial<Record<Pool, number>> = {
+const max: Partial<Record<Pool, number>> = {
   posts: 2,
   pages: 1,
   categories: 3,
@@ -61,7 +61,7 @@ export const choosePools = (seeded: Seeded, random: Random): Pools =>
   Object.fromEntries(
     Object.entries(seeded).map(([pool, ids]) => {
       const left = [...ids]
-      const count = Math.min(left.length, most[pool as Pool] ?? 3)
+      const count = Math.min(left.length, max[pool as Pool] ?? 3)
       return [pool, Array.from({ length: count }, () => left.splice(random.int(left.length), 1)[0])]
     }),
   ) as unknown as Pools

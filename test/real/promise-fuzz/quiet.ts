@@ -11,8 +11,8 @@ const form = 'application/x-www-form-urlencoded'
 const json = 'application/json'
 
 /** References stay as they are until the request is sent. */
-const formOf = (fields: Readonly<Record<string, string>>): string =>
-  String(new URLSearchParams(fields)).replaceAll(/%7B([\w-]+)%7D/g, '{$1}')
+const formOf = (headers: Readonly<Record<string, string>>): string =>
+  String(new URLSearchParams(headers)).replaceAll(/%7B([\w-]+)%7D/g, '{$1}')
 
 const beat = (more: Readonly<Record<string, string>>, screen = 'post') => ({
   path: ajax,

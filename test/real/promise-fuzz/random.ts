@@ -5,7 +5,7 @@ export type Random = {
   chance(share: number): boolean
   /** Throws on an empty list. */
   pick<T>(list: readonly T[]): T
-  some<T>(list: readonly T[], most: number): T[]
+  some<T>(list: readonly T[], max: number): T[]
 }
 
 /** Small, fast and the same everywhere (mulberry32). */
@@ -22,9 +22,9 @@ export const createRandom = (seed: number): Random => {
     if (list.length === 0) throw new Error('nothing to pick from')
     return list[int(list.length)] as T
   }
-  const some = <T>(list: readonly T[], most: number): T[] => {
+  const some = <T>(list: readonly T[], max: number): T[] => {
     const left = [...list]
-    const count = Math.min(left.length, int(most + 1))
+    const count = Math.min(left.length, int(max + 1))
     return Array.from({ length: count }, () => left.splice(int(left.length), 1)[0] as T)
   }
   return { int, chance: (share) => next() < share, pick, some }

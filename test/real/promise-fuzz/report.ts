@@ -14,7 +14,7 @@ export const writeText = (write: Write): string => {
     case 'upload':
       return `POST ${write.route} ${write.file}`
     case 'form':
-      return `${write.method} ${write.path} ${JSON.stringify(write.fields)}`
+      return `${write.method} ${write.path} ${JSON.stringify(write.headers)}`
     case 'xmlrpc':
       return `xmlrpc ${write.call} ${JSON.stringify(write.values)}`
     case 'raw':
@@ -26,7 +26,7 @@ export const writeText = (write: Write): string => {
 
 export const readText = ({ route, caller }: Read): string => `GET ${route} (${caller})`
 
-/** Where two answers differ first, with what each says there. */
+/** Where two responses differ first, with what each says there. */
 export const difference = (stored: string, direct: string): string => {
   const walk = (a: unknown, b: unknown, path: string): string | undefined => {
     if (JSON.stringify(a) === JSON.stringify(b)) return undefined

@@ -1,5 +1,5 @@
 import { basic } from '../site-under-test.ts'
-import { fuzzSite, nothingSeen, type Seen, type StaleAnswer } from './fuzz-site.ts'
+import { fuzzSite, nothingSeen, type Seen, type StaleResponse } from './fuzz-site.ts'
 import { seededIds } from './pools.ts'
 import { difference, shrunkText } from './report.ts'
 import { type Shrunk, shrink } from './shrink.ts'
@@ -10,12 +10,12 @@ export type RunOptions = {
   readonly seed: number
   /** Of `performance.now()`: no write is sent after it. */
   readonly until?: number
-  readonly answersPerWrite: number
+  readonly responsesPerWrite: number
   /** Kinds of writes that are to be sent more often, by how their names begin. */
   readonly focus?: string
   /** Reads that are to be repeated more often. */
   readonly readFocus?: RegExp
-  /** Ends with the first stale answer, and says nothing of others. */
+  /** Ends with the first stale response, and says nothing of others. */
   readonly firstOnly?: boolean
   readonly shrinks?: boolean
   tell(line: string): void
@@ -44,9 +44,9 @@ const shape = (route: string): string =>
   route.replaceAll(/\{w\d+\}|\d+/g, 'N').replaceAll(/search=\w+/g, 'search=x')
 
 /** Shrinks on copies of the database, and puts back the one of before. */
-const shrunkAside = async (site: FuzzedSite, answer: StaleAnswer): Promise<Shrunk | undefined> => {
+const shrunkAside = async (site: FuzzedSite, response: StaleResponse): Promise<Shrunk | undefined> => {
   await site.save('paused')
-  const shrunk = await shrink(site, answer)
+  const shrunk = await shrink(site, response)
   await site.restore('paused')
   return shrunk
 }
@@ -54,17 +54,17 @@ const shrunkAside = async (site: FuzzedSite, answer: StaleAnswer): Promise<Shrun
 /** Reports each case once, with its steps. */
 const createTeller = (options: RunOptions) => {
   const told = new Set<string>()
-  return async (site: FuzzedSite, seed: number, answer: StaleAnswer): Promise<string> => {
-    const { read, writes, rightAfter } = answer
+  return async (site: FuzzedSite, seed: number, response: StaleResponse): Promise<string> => {
+    const { read, writes, rightAfter } = response
     const suspects = writes.slice(rightAfter).map(({ kind }) => kind)
     if (suspects.some((kind) => told.has(sameCase(kind, read.route)))) {
       await site.purge()
       return `again: ${suspects.join(', ')}: ${read.route}`
     }
-    const shrunk = options.shrinks === false ? undefined : await shrunkAside(site, answer)
+    const shrunk = options.shrinks === false ? undefined : await shrunkAside(site, response)
     const guilty = shrunk?.writes.at(-1)?.kind
     for (const kind of guilty === undefined ? suspects : [guilty]) told.add(sameCase(kind, read.route))
-    const unshrunk = `  one of ${suspects.join(', ')}\n  stale: GET ${read.route} (${read.caller}): ${difference(answer.shown, answer.direct)}`
+    const unshrunk = `  one of ${suspects.join(', ')}\n  stale: GET ${read.route} (${read.caller}): ${difference(response.shown, response.direct)}`
     const text = `stale answer, seed ${seed}, names ${site.setting.names}, after ${writes.length} writes\n${shrunk === undefined ? unshrunk : shrunkText(shrunk)}`
     options.tell(text)
     return text
@@ -90,9 +90,9 @@ export const runFuzz = async (sites: FuzzedSites, options: RunOptions): Promise<
       seed,
       writes: Math.min(writesPerSite, options.writes - seen.writes),
       seen,
-      stale: async (answer) => {
+      stale: async (response) => {
         foundAfter ??= seen.writes
-        stale.push(await tellOf(site, seed, answer))
+        stale.push(await tellOf(site, seed, response))
         return options.firstOnly !== true
       },
     })

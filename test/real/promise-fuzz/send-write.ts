@@ -119,12 +119,15 @@ const requestOf = (site: FuzzedSite, write: Write): Request => {
         },
       }
     case 'form': {
-      const nonces = Object.entries(write.nonces ?? {}).map(([field, action]) => [field, site.nonce(action)])
-      const fields = new URLSearchParams({ ...write.fields, ...Object.fromEntries(nonces) })
+      const nonces = Object.entries(write.nonces ?? {}).map(([header, action]) => [
+        header,
+        site.nonce(action),
+      ])
+      const headerLines = new URLSearchParams({ ...write.headers, ...Object.fromEntries(nonces) })
       const headers = { cookie: site.cookies, referer: `${site.wordpress.origin}/wp-admin/edit.php` }
       return write.method === 'GET'
-        ? { url: `${origin}${write.path}?${fields}`, init: { headers } }
-        : { url: origin + write.path, init: { method: 'POST', headers, body: fields } }
+        ? { url: `${origin}${write.path}?${headerLines}`, init: { headers } }
+        : { url: origin + write.path, init: { method: 'POST', headers, body: headerLines } }
     }
     case 'xmlrpc': {
       const { username, password } = site.wordpress.credentials.admin
@@ -157,8 +160,8 @@ const createdBy = (write: Write, text: string): string | undefined => {
     return write.call === 'wp.newPost' ? numberIn(text.slice(text.indexOf('<string>'))) : undefined
   if (write.door === 'form') return /<term_id>(?:<!\[CDATA\[)?(\d+)/.exec(text)?.[1]
   try {
-    const answer = JSON.parse(text)
-    const item = write.door === 'batch' ? answer.responses?.[0]?.body : answer
+    const response = JSON.parse(text)
+    const item = write.door === 'batch' ? response.responses?.[0]?.body : response
     return item?.id === undefined ? undefined : String(item.id)
   } catch {
     return undefined

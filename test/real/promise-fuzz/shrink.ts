@@ -1,9 +1,9 @@
-import { forAll, type StaleAnswer } from './fuzz-site.ts'
+import { forAll, type StaleResponse } from './fuzz-site.ts'
 import { sendWrite } from './send-write.ts'
 import type { FuzzedSite, Read } from './site-under-fuzz.ts'
 import { type Created, type Operation, referencesIn, resolved, type Write } from './write.ts'
 
-/** Writes on a fresh copy of the site, the answers read before the last of them, and the one of these that is stale after it. */
+/** Writes on a fresh copy of the site, the responses read before the last of them, and the one of these that is stale after it. */
 export type Shrunk = {
   readonly writes: readonly Write[]
   readonly before: readonly Read[]
@@ -15,8 +15,8 @@ export type Shrunk = {
 }
 
 /** A long sequence is better than none, and a wait for scheduled posts is in each. */
-const mostReplays = 160
-const mostMs = 60_000
+const maxReplays = 160
+const maxMs = 60_000
 
 /** A body without one of its members, or with one piece of its content alone. */
 const smallerBodies = (body: NonNullable<Operation['body']>): Operation['body'][] =>
@@ -57,14 +57,14 @@ const needed = (writes: readonly Write[], ...values: readonly unknown[]): Write[
   return found
 }
 
-/** The shortest sequence found that leaves the same answer stale; undefined when none did so again. */
-export const shrink = async (site: FuzzedSite, stale: StaleAnswer): Promise<Shrunk | undefined> => {
+/** The shortest sequence found that leaves the same response stale; undefined when none did so again. */
+export const shrink = async (site: FuzzedSite, stale: StaleResponse): Promise<Shrunk | undefined> => {
   const { read } = stale
   const began = performance.now()
   let replays = 0
 
   const replay = async (writes: readonly Write[], before: readonly Read[]): Promise<Shrunk | undefined> => {
-    if (replays >= mostReplays || performance.now() - began > mostMs) return undefined
+    if (replays >= maxReplays || performance.now() - began > maxMs) return undefined
     replays += 1
     await site.reset()
     const ids: Created = new Map()
@@ -81,7 +81,7 @@ export const shrink = async (site: FuzzedSite, stale: StaleAnswer): Promise<Shru
   }
 
   const suspects = stale.writes.slice(stale.rightAfter).reverse()
-  /** What came before a suspect as far as it needs it, then all of it; with nothing stored but the answer, then with all that was. */
+  /** What came before a suspect as far as it needs it, then all of it; with nothing stored but the response, then with all that was. */
   const attempts = function* (): Generator<readonly [readonly Write[], readonly Read[]]> {
     for (const before of [[], stale.stored]) {
       for (const suspect of suspects.slice(0, 12)) {
@@ -110,7 +110,7 @@ export const shrink = async (site: FuzzedSite, stale: StaleAnswer): Promise<Shru
     return found !== undefined
   }
 
-  /** Leaves out halves, quarters and so on, as long as the answer is stale without them. */
+  /** Leaves out halves, quarters and so on, as long as the response is stale without them. */
   const without = async <T>(
     list: readonly T[],
     attempt: (rest: readonly T[]) => Promise<boolean>,

@@ -30,10 +30,10 @@ export const userIds: Readonly<Record<Caller, number>> = { anonymous: 0, admin: 
 /** A read of the interface: path and query in WordPress's names, with references. */
 export type Read = { readonly route: string; readonly caller: Caller }
 
-export type Answer = { readonly hit: boolean; readonly shown: string }
+export type Reply = { readonly hit: boolean; readonly shown: string }
 
-/** What WordPress itself answers; `total` and `pages` as its fields say them, `shown` as `Answer` has it. */
-export type DirectAnswer = OneOfMany & { readonly shown: string }
+/** What WordPress itself answers; `total` and `pages` as its fields say them, `shown` as `Reply` has it. */
+export type DirectResponse = OneOfMany & { readonly shown: string }
 
 export type FuzzedSite = {
   readonly wordpress: WordPress
@@ -54,12 +54,12 @@ export type FuzzedSite = {
   /** Copies the database under a name, from which `restore` puts it back; `restore` empties the cache as well. */
   save(name: string): Promise<void>
   restore(name: string): Promise<void>
-  /** Empties the cache, or drops one answer. */
+  /** Empties the cache, or drops one response. */
   purge(read?: Read): Promise<void>
-  throughGateway(read: Read): Promise<Answer>
+  throughGateway(read: Read): Promise<Reply>
   direct(read: Read): Promise<string>
   /** Many direct answers in one request. */
-  directMany(reads: readonly Read[]): Promise<DirectAnswer[]>
+  directMany(reads: readonly Read[]): Promise<DirectResponse[]>
 }
 
 /** One WordPress, and a gateway for each setting, started when it is needed. */
@@ -80,7 +80,7 @@ const nonceOf = (action: string, token: string): string => {
   return createHmac('md5', key).update(`${tick}|${action}|1|${token}`).digest('hex').slice(-12, -2)
 }
 
-/** What differs between two answers although nothing was written: numbers of what a page has rendered so far. */
+/** What differs between two responses although nothing was written: numbers of what a page has rendered so far. */
 const steady = (text: string): string =>
   text
     // WordPress takes one of three hosts by chance for a user without an address.
@@ -167,11 +167,11 @@ const logIn = async (origin: string): Promise<string> => {
 /** The rows of routes that no table lists are made when the index of the upstream has come. */
 const untilLearned = async (restRoot: string, prefix: string): Promise<void> => {
   for (let tries = 0; tries < 400; tries += 1) {
-    const answer = await fetch(`${restRoot}/${prefix}/v2/categories?per_page=0`)
-    await answer.arrayBuffer()
+    const response = await fetch(`${restRoot}/${prefix}/v2/categories?per_page=0`)
+    await response.arrayBuffer()
     const index = await fetch(`${restRoot}/`)
     await index.arrayBuffer()
-    const isRefusedHere = answer.status === 400 && !answer.headers.get('cache-status')?.includes('fwd')
+    const isRefusedHere = response.status === 400 && !response.headers.get('cache-status')?.includes('fwd')
     if (isRefusedHere && index.ok) return
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
@@ -259,7 +259,7 @@ export const startFuzzedSites = async (
       decodeURIComponent(/wordpress_logged_in_\w+=([^;]+)/.exec(cookies)?.[1] ?? '').split('|')[2] ?? ''
     const spelled = (text: string): string =>
       names === 'wordpress' ? text : text.replace(/^\/wp\/v2/, '/site/v2').replace(neutralNames, 'site_$1')
-    const fieldsOf = ({ caller }: Read): Record<string, string> =>
+    const headersOf = ({ caller }: Read): Record<string, string> =>
       caller === 'anonymous' ? {} : { authorization: basic(wordpress.credentials[caller]) }
     const countsOf = (response: Response): (string | null)[] =>
       ['x-wp-total', 'x-wp-totalpages'].map((name) => response.headers.get(name))
@@ -304,22 +304,22 @@ export const startFuzzedSites = async (
       save: (name) => copyDatabase(wordpress.database, copyNamed(name)),
       restore: (name) => putBack(copyNamed(name)),
       throughGateway: async (read) => {
-        const response = await fetch(restRoot + spelled(read.route), { headers: fieldsOf(read) })
+        const response = await fetch(restRoot + spelled(read.route), { headers: headersOf(read) })
         const body = await response.text()
         const hit = response.headers.get('cache-status')?.startsWith('trellis; hit') === true
         return { hit, shown: shownBy(response.status, countsOf(response), body, site, wordpress.restRoot) }
       },
       direct: async (read) => {
-        const response = await fetch(wordpress.restRoot + read.route, { headers: fieldsOf(read) })
+        const response = await fetch(wordpress.restRoot + read.route, { headers: headersOf(read) })
         const body = await response.text()
         return shownBy(response.status, countsOf(response), body, undefined, wordpress.restRoot)
       },
       directMany: async (reads) => {
         const asked = reads.map(({ route, caller }) => ({ route, user: userIds[caller] }))
-        const answers = await readMany(wordpress.origin, asked)
-        return answers.map((answer) => {
-          const { status, total, pages, body } = answer
-          return { ...answer, shown: shownBy(status, [total, pages], body, undefined, wordpress.restRoot) }
+        const responses = await readMany(wordpress.origin, asked)
+        return responses.map((response) => {
+          const { status, total, pages, body } = response
+          return { ...response, shown: shownBy(status, [total, pages], body, undefined, wordpress.restRoot) }
         })
       },
     }

@@ -22,7 +22,7 @@ export const restStyles = [
 ] as const
 export type RestStyle = (typeof restStyles)[number]
 
-export type Fields = Readonly<Record<string, string>>
+export type HeaderValues = Readonly<Record<string, string>>
 
 export type Sending =
   | {
@@ -39,8 +39,8 @@ export type Sending =
       readonly door: 'form'
       readonly method: 'GET' | 'POST'
       readonly path: string
-      readonly fields: Fields
-      readonly nonces?: Fields
+      readonly headers: HeaderValues
+      readonly nonces?: HeaderValues
     }
   | { readonly door: 'xmlrpc'; readonly call: string; readonly values: readonly XmlValue[] }
   /** A POST with this content, of the administrator; as JSON text its references are replaced too. */

@@ -4,7 +4,7 @@ export type Step = {
   /** Behind the root of the interface. */
   readonly path: string
   readonly body?: Readonly<Record<string, unknown>> | 'image'
-  /** The id in the answer is called so from here on. */
+  /** The id in the response is called so from here on. */
   readonly keep?: string
 }
 
@@ -40,7 +40,8 @@ const published = (title: string, more: Readonly<Record<string, unknown>> = {}) 
 
 const newPost = (title: string): Step => post('wp/v2/posts', published(title), 'newPost')
 const newPage = (title: string, more = {}): Step => post('wp/v2/pages', published(title, more), 'newPage')
-const newNote = (text: string): Step => post('garden-notes/v1/notes', { title: 'A note', text }, 'note')
+const newInvalidation = (text: string): Step =>
+  post('garden-notes/v1/notes', { title: 'A note', text }, 'note')
 
 /** The newest post and what stands in the template of the loop. */
 const queryLoop = (inner: string): string =>
@@ -348,28 +349,28 @@ export const renderings: readonly Rendering[] = [
   {
     title: 'a form that is saved shows in a content that renders it by shortcode',
     thing: 'things of plugins',
-    setUp: [newNote('aloe')],
+    setUp: [newInvalidation('aloe')],
     content: '[garden-note id="{note}"]',
     write: put('garden-notes/v1/notes/{note}', { text: 'birch' }),
   },
   {
     title: 'a form that is saved shows in a content that renders it by block',
     thing: 'things of plugins',
-    setUp: [newNote('aloe')],
+    setUp: [newInvalidation('aloe')],
     content: '<!-- wp:garden/note {"id":{note}} /-->',
     write: put('garden-notes/v1/notes/{note}', { text: 'birch' }),
   },
   {
     title: 'a form that is saved shows in a content that renders it as bare text',
     thing: 'things of plugins',
-    setUp: [newNote('aloe')],
+    setUp: [newInvalidation('aloe')],
     content: '[garden-plain id="{note}"]',
     write: put('garden-notes/v1/notes/{note}', { text: 'birch' }),
   },
   {
     title: 'a form that is deleted leaves a content that renders it as bare text',
     thing: 'things of plugins',
-    setUp: [newNote('aloe')],
+    setUp: [newInvalidation('aloe')],
     content: '[garden-plain id="{note}"]',
     write: { method: 'DELETE', path: 'garden-notes/v1/notes/{note}' },
   },

@@ -25,8 +25,8 @@ export type RedisClusterOptions = {
 
 type Row = { readonly id: string; readonly port: number; readonly flags: string; readonly slots: string }
 
-const rowsOf = (answer: string): readonly Row[] =>
-  [...answer.matchAll(/^([0-9a-f]{40}) \S*?:(\d+)@\S* (\S+) \S+ \d+ \d+ \d+ \S+ ?(.*)$/gm)].map(
+const rowsOf = (response: string): readonly Row[] =>
+  [...response.matchAll(/^([0-9a-f]{40}) \S*?:(\d+)@\S* (\S+) \S+ \d+ \d+ \d+ \S+ ?(.*)$/gm)].map(
     ([, id = '', port, flags = '', held = '']) => ({ id, port: Number(port), flags, slots: held.trim() }),
   )
 
@@ -38,9 +38,9 @@ const holds = ({ flags, slots: held }: Row, slot: number): boolean =>
     return first !== undefined && last !== undefined && first <= slot && slot <= last
   })
 
-const numberOf = (answer: string): number => Number(answer.slice(1).trim())
-const linesOf = (answer: string): readonly string[] =>
-  answer.split('\r\n').filter((line) => line !== '' && !/^[*$]/.test(line))
+const numberOf = (response: string): number => Number(response.slice(1).trim())
+const linesOf = (response: string): readonly string[] =>
+  response.split('\r\n').filter((line) => line !== '' && !/^[*$]/.test(line))
 
 const startedNodes = ({ masters, replicas, settings }: RedisClusterOptions): Promise<RedisServer[]> =>
   Promise.all(

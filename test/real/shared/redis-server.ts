@@ -19,7 +19,7 @@ export type RedisServer = {
   stop(): Promise<void>
 }
 
-const answers = (port: number, words: readonly string[]): Promise<string> =>
+const responses = (port: number, words: readonly string[]): Promise<string> =>
   new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1')
     const parts = words.map((word) => `$${Buffer.byteLength(word)}\r\n${word}\r\n`)
@@ -45,7 +45,7 @@ export const startRedisServer = async (...settings: readonly string[]): Promise<
       ...settings,
     ])
     for (let tries = 0; tries < 400; tries += 1) {
-      const pong = await answers(port, ['PING']).catch(() => '')
+      const pong = await responses(port, ['PING']).catch(() => '')
       if (pong.startsWith('+PONG')) return
       await pause(25)
     }
@@ -61,7 +61,7 @@ export const startRedisServer = async (...settings: readonly string[]): Promise<
       await start()
     },
     signal: (name) => process.kill(-program.pid, name),
-    command: (...words) => answers(port, words),
+    command: (...words) => responses(port, words),
     stop: async () => {
       await program.stop(1000)
       await rm(folder, { recursive: true, force: true })

@@ -6,12 +6,12 @@ export const forgetAfterMs = 900
 const posts = '/index.php/site-json/site/v2/posts'
 
 /** What a read was answered with; `version`: how often it had been written when that was made. */
-export type ReadAnswer = { readonly status: string; readonly version: number }
+export type ReadResponse = { readonly status: string; readonly version: number }
 
 /** Gateways in this process in front of some posts, of which the first one is written, and what a test does with them. */
 export type SharingGateways = {
   start(shared: Readonly<Record<string, unknown>>): Promise<TestGateway>
-  get(gateway: TestGateway, id?: number): Promise<ReadAnswer>
+  get(gateway: TestGateway, id?: number): Promise<ReadResponse>
   /** Returns the status, and how long it took. */
   put(gateway: TestGateway): Promise<{ readonly status: number; readonly tookMs: number }>
   /** Until it may answer from memory, or no longer. */
@@ -26,7 +26,7 @@ export const sharingGateways = async (): Promise<SharingGateways> => {
   const origin: Origin = await startOrigin((request, wire) => {
     if (request.method === 'PUT') version += 1
     wire.respond({
-      fields: { 'Content-Type': 'application/json' },
+      headers: { 'Content-Type': 'application/json' },
       content: JSON.stringify({ id: Number(/\d+$/.exec(request.target)?.[0]), type: 'post', version }),
     })
   })

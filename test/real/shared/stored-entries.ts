@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 
 /** What stands before the content of an entry, as far as tests change it. */
 export type EntryHead = {
-  facts: { status: number; fields: string[] }
+  facts: { status: number; headers: string[] }
   [name: string]: unknown
 }
 

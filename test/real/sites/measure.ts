@@ -81,9 +81,9 @@ export const openSite = async (
   try {
     await untilLearned(gateway, withCompanion)
     const ids = await idsOn(site.origin)
-    const answers = await forAll(readsOfPlugins, (path) => fetch(`${site.origin}${root}${path}`))
-    const ofPlugins = readsOfPlugins.filter((_, at) => answers[at]?.ok)
-    await Promise.all(answers.map((answer) => answer.arrayBuffer()))
+    const responses = await forAll(readsOfPlugins, (path) => fetch(`${site.origin}${root}${path}`))
+    const ofPlugins = readsOfPlugins.filter((_, at) => responses[at]?.ok)
+    await Promise.all(responses.map((response) => response.arrayBuffer()))
     return { site, gateway, ids, paths: [...readsOf(ids), ...ofPlugins], stop }
   } catch (error) {
     await stop()
@@ -122,9 +122,9 @@ export const storeAll = async (
 /** What WordPress itself says: many responses in one request, and those that differ by their own. */
 const staleAmong = async (site: RealSite, hits: ReadonlyMap<string, string>): Promise<readonly string[]> => {
   const asked = [...hits.keys()].map((route) => ({ route, user: 0 }))
-  const answers = await readMany(site.origin, asked)
+  const responses = await readMany(site.origin, asked)
   const texts = await forAll([...hits], async ([path, text]) => {
-    const own = withoutPorts(answers[[...hits.keys()].indexOf(path)]?.body ?? '')
+    const own = withoutPorts(responses[[...hits.keys()].indexOf(path)]?.body ?? '')
     return own === text ? own : (await read(site.origin, path)).text
   })
   return [...hits].filter(([, text], at) => text !== texts[at]).map(([path]) => path)

@@ -5,7 +5,7 @@ import type { SiteUnderTest } from '../site-under-test.ts'
 import { type Step, seeded, uniqueText } from './step.ts'
 
 type Post = { id: number; status: string; title: { rendered: string; raw?: string } }
-type BatchAnswer = {
+type BatchResponse = {
   failed?: string
   responses: ({ status: number; body: Post & { code?: string }; headers: unknown } | null)[]
 }
@@ -85,7 +85,7 @@ export const apiFetchSteps: readonly Step[] = [
   step('sends a batch whose items succeed and fail in place', 'admin', async (client, site) => {
     const posts = `/${site.namespace}/posts`
     const batch = (requests: unknown[], validation = 'normal') =>
-      client.call<BatchAnswer>({ path: '/batch/v1', method: 'POST', data: { validation, requests } })
+      client.call<BatchResponse>({ path: '/batch/v1', method: 'POST', data: { validation, requests } })
     const [first] = (await batch([{ path: posts, body: { title: uniqueText() } }])).responses
     const path = `${posts}/${first?.body.id}`
     const mixed = await batch([

@@ -13,44 +13,44 @@ type Item = {
 /** A life of one item in the collections whose rules differ from those of posts. */
 const lives: readonly {
   readonly collection: string
-  fields(word: string): Record<string, unknown>
+  headers(word: string): Record<string, unknown>
   /** What a DELETE without `force` does: WordPress has a trash for some types only. */
   readonly withoutForce: 'trashes' | 'refuses'
 }[] = [
   {
     collection: 'blocks',
-    fields: (word) => ({ title: word, content: 'One.', status: 'publish' }),
+    headers: (word) => ({ title: word, content: 'One.', status: 'publish' }),
     withoutForce: 'trashes',
   },
   {
     collection: 'navigation',
-    fields: (word) => ({ title: word, status: 'publish' }),
+    headers: (word) => ({ title: word, status: 'publish' }),
     withoutForce: 'trashes',
   },
   {
     collection: 'menu-items',
-    fields: (word) => ({ title: word, url: 'https://example.org/new', status: 'publish' }),
+    headers: (word) => ({ title: word, url: 'https://example.org/new', status: 'publish' }),
     withoutForce: 'refuses',
   },
   {
     collection: 'templates',
-    fields: (word) => ({ title: word, slug: word, content: 'One.' }),
+    headers: (word) => ({ title: word, slug: word, content: 'One.' }),
     withoutForce: 'trashes',
   },
   {
     collection: 'template-parts',
-    fields: (word) => ({ title: word, slug: word, area: 'uncategorized', content: 'One.' }),
+    headers: (word) => ({ title: word, slug: word, area: 'uncategorized', content: 'One.' }),
     withoutForce: 'trashes',
   },
 ]
 
-export const collectionSteps: readonly Step[] = lives.map(({ collection, fields, withoutForce }) => ({
+export const collectionSteps: readonly Step[] = lives.map(({ collection, headers, withoutForce }) => ({
   title: `an item of ${collection} is created, read, changed and deleted`,
   run: (site) =>
     withApiFetch(site, 'admin', async (client) => {
       const list = `/${site.namespace}/${collection}`
       const word = uniqueText()
-      const made = await client.call<Item>({ path: list, method: 'POST', data: fields(word) })
+      const made = await client.call<Item>({ path: list, method: 'POST', data: headers(word) })
       const path = `${list}/${made.id}`
       const titleOf = async (): Promise<string | undefined> =>
         (await client.call<Item>({ path: `${path}?context=edit` })).title?.raw
@@ -81,9 +81,9 @@ export const otherSteps: readonly Step[] = [
   {
     title: 'OPTIONS describes a route',
     async run(site) {
-      const answer = await fetch(`${site.restRoot}/${site.namespace}/posts`, { method: 'OPTIONS' })
-      expect(answer.status).toBe(200)
-      const description = (await answer.json()) as {
+      const response = await fetch(`${site.restRoot}/${site.namespace}/posts`, { method: 'OPTIONS' })
+      expect(response.status).toBe(200)
+      const description = (await response.json()) as {
         namespace: string
         methods: string[]
         endpoints: unknown[]
@@ -155,8 +155,8 @@ export const otherSteps: readonly Step[] = [
     title: 'what is no route, no method or no JSON is refused as the site does',
     async run(site) {
       const codeOf = async (path: string, init?: RequestInit): Promise<unknown> => {
-        const answer = await fetch(`${site.restRoot}/${path}`, init)
-        return { status: answer.status, code: ((await answer.json()) as { code?: string }).code }
+        const response = await fetch(`${site.restRoot}/${path}`, init)
+        return { status: response.status, code: ((await response.json()) as { code?: string }).code }
       }
       const json = { 'Content-Type': 'application/json' }
       expect(await codeOf(`${site.namespace}/nothing`)).toEqual({ status: 404, code: 'rest_no_route' })

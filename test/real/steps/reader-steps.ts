@@ -100,17 +100,17 @@ export const readerSteps: readonly Step[] = [
 ]
 
 async function read<Body>(site: SiteUnderTest, pathAndQuery: string): Promise<Body> {
-  const answer = await getAnonymously(site, `${site.namespace}/${pathAndQuery}`)
-  expect(answer.status).toBe(200)
-  return (await answer.json()) as Body
+  const response = await getAnonymously(site, `${site.namespace}/${pathAndQuery}`)
+  expect(response.status).toBe(200)
+  return (await response.json()) as Body
 }
 
 /** What the writer is about to change is in the gateway's cache. */
 async function expectHit(site: SiteUnderTest, pathAndQuery: string): Promise<void> {
   if (!site.throughGateway) return
-  const answer = await getAnonymously(site, `${site.namespace}/${pathAndQuery}`)
-  expect(answer.headers.get('cache-status'), pathAndQuery).toMatch(/^trellis; ?hit/)
-  await answer.arrayBuffer()
+  const response = await getAnonymously(site, `${site.namespace}/${pathAndQuery}`)
+  expect(response.headers.get('cache-status'), pathAndQuery).toMatch(/^trellis; ?hit/)
+  await response.arrayBuffer()
 }
 
 async function write(
@@ -118,9 +118,9 @@ async function write(
   method: string,
   pathAndQuery: string,
   content?: unknown,
-  fields?: Record<string, string>,
+  headers?: Record<string, string>,
 ): Promise<Item> {
-  return send(site, method, `${site.namespace}/${pathAndQuery}`, content, fields)
+  return send(site, method, `${site.namespace}/${pathAndQuery}`, content, headers)
 }
 
 async function send(
@@ -128,14 +128,14 @@ async function send(
   method: string,
   path: string,
   content?: unknown,
-  fields: Record<string, string> = {},
+  headers: Record<string, string> = {},
 ): Promise<Item> {
-  const answer = await fetch(`${site.restRoot}/${path}`, {
+  const response = await fetch(`${site.restRoot}/${path}`, {
     method,
-    headers: { ...fields, Authorization: basic(site.admin), 'Content-Type': 'application/json' },
+    headers: { ...headers, Authorization: basic(site.admin), 'Content-Type': 'application/json' },
     ...(content === undefined ? {} : { body: JSON.stringify(content) }),
   })
-  const text = await answer.text()
-  expect(answer.status, text).toBeLessThan(300)
+  const text = await response.text()
+  expect(response.status, text).toBeLessThan(300)
   return JSON.parse(text) as Item
 }

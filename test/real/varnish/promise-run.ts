@@ -66,7 +66,7 @@ const startPosts = async (random: () => number, fetched: () => void) => {
     else fetched()
     const content = JSON.stringify(id === -1 ? versions.map((_, at) => post(at)) : post(id))
     await sleep(random() * 10)
-    wire.respond({ fields: { 'Content-Type': 'application/json' }, content })
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content })
   })
 }
 
@@ -83,13 +83,13 @@ const startSlowWay = (to: () => string, random: () => number, passed: () => void
           : [],
       )
       const body = chunks.length === 0 ? null : Buffer.concat(chunks)
-      const answer = await fetch(to() + request.url, { method: request.method ?? 'GET', headers, body })
-      const content = Buffer.from(await answer.arrayBuffer())
+      const response = await fetch(to() + request.url, { method: request.method ?? 'GET', headers, body })
+      const content = Buffer.from(await response.arrayBuffer())
       await sleep(random() * longestWayMs)
-      for (const [name, value] of answer.headers)
+      for (const [name, value] of response.headers)
         if (!['connection', 'content-encoding', 'transfer-encoding', 'keep-alive'].includes(name))
           reply.setHeader(name, value)
-      reply.writeHead(answer.status).end(content)
+      reply.writeHead(response.status).end(content)
     } catch {
       reply.destroy()
     }
@@ -108,8 +108,8 @@ const startPurgeWay = async (to: () => string) => {
     if (trouble === 'slow') await sleep(150)
     try {
       const tags = String(request.headers['xkey-purge'])
-      const answer = await fetch(to(), { method: 'PURGE', headers: { 'xkey-purge': tags } })
-      reply.writeHead(answer.status).end()
+      const response = await fetch(to(), { method: 'PURGE', headers: { 'xkey-purge': tags } })
+      reply.writeHead(response.status).end()
     } catch {
       reply.destroy()
     }
@@ -190,11 +190,11 @@ export const runPromise = async (run: PromiseRun): Promise<PromiseResult> => {
     const id = Math.floor(random() * (items + 2))
     const floor = ledger.floor()
     try {
-      const answer = await fetch(`${front}${root}${id < items ? `/${id}` : ''}`)
-      const value = (await answer.json()) as Shown | readonly Shown[]
-      if (answer.status !== 200) return
+      const response = await fetch(`${front}${root}${id < items ? `/${id}` : ''}`)
+      const value = (await response.json()) as Shown | readonly Shown[]
+      if (response.status !== 200) return
       counts.reads += 1
-      if (answer.headers.get('x-varnish')?.includes(' ') === true) counts.hits += 1
+      if (response.headers.get('x-varnish')?.includes(' ') === true) counts.hits += 1
       check([value].flat() as Shown[], floor)
     } catch {
       // Varnish is being restarted.
@@ -211,7 +211,7 @@ export const runPromise = async (run: PromiseRun): Promise<PromiseResult> => {
       headers: { 'Content-Type': 'application/json', Authorization: 'Basic YTpi' },
       body: '{"title":"next"}',
     })
-      .then(async (answer) => [answer.status, await answer.text()] as const)
+      .then(async (response) => [response.status, await response.text()] as const)
       // The gateway was killed.
       .catch(() => [0, ''] as const)
     if (status !== 200) {

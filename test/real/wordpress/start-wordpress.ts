@@ -109,9 +109,9 @@ export async function startWordPress(options: WordPressOptions = {}): Promise<Wo
   const restRoot = `${origin}/index.php/wp-json`
   try {
     await untilReady(php, async () => {
-      const answer = await fetch(`${restRoot}/`)
-      if (answer.status !== 200) throw new Error(`status ${answer.status}`)
-      await answer.arrayBuffer()
+      const response = await fetch(`${restRoot}/`)
+      if (response.status !== 200) throw new Error(`status ${response.status}`)
+      await response.arrayBuffer()
     })
   } catch (error) {
     await stop()

@@ -1,27 +1,27 @@
 import { expect, test } from 'vitest'
 import type { IdempotencyStore } from '../../../src/exchange/ports.ts'
 
-const answer = (length: number) => ({
+const response = (length: number) => ({
   status: 207,
   contentType: 'application/json',
   content: Buffer.alloc(length, 'a'),
 })
 
-/** What every store of idempotency keys must do. `keeping(bytes)`: an empty one that keeps answers of at most that length. */
+/** What every store of idempotency keys must do. `keeping(bytes)`: an empty one that keeps responses of at most that length. */
 export const testIdempotencyStore = (keeping: (bytes: number) => IdempotencyStore): void => {
-  test('a key is in flight until its request is finished, and then has its answer', async () => {
+  test('a key is in flight until its request is finished, and then has its response', async () => {
     const keys = keeping(100)
     expect(await keys.begin('k', 'f')).toEqual({ kind: 'begun' })
     expect(await keys.begin('k', 'f')).toEqual({ kind: 'in-flight' })
-    await keys.finish('k', 'f', answer(100))
-    expect(await keys.begin('k', 'f')).toEqual({ kind: 'finished', answer: answer(100) })
+    await keys.finish('k', 'f', response(100))
+    expect(await keys.begin('k', 'f')).toEqual({ kind: 'finished', response: response(100) })
   })
 
   test('a key that another request used is refused, in flight and finished', async () => {
     const keys = keeping(100)
     await keys.begin('k', 'f')
     expect(await keys.begin('k', 'g')).toEqual({ kind: 'mismatch' })
-    await keys.finish('k', 'f', answer(1))
+    await keys.finish('k', 'f', response(1))
     expect(await keys.begin('k', 'g')).toEqual({ kind: 'mismatch' })
   })
 
@@ -32,10 +32,10 @@ export const testIdempotencyStore = (keeping: (bytes: number) => IdempotencyStor
     expect(states.filter(({ kind }) => kind === 'in-flight')).toHaveLength(19)
   })
 
-  test('an answer that is too large is not kept, and its request is not repeated', async () => {
+  test('a response that is too large is not kept, and its request is not repeated', async () => {
     const keys = keeping(100)
     await keys.begin('k', 'f')
-    await keys.finish('k', 'f', answer(101))
+    await keys.finish('k', 'f', response(101))
     expect(await keys.begin('k', 'f')).toEqual({ kind: 'not-kept' })
   })
 
@@ -46,19 +46,19 @@ export const testIdempotencyStore = (keeping: (bytes: number) => IdempotencyStor
     expect(await keys.begin('k', 'g')).toEqual({ kind: 'begun' })
   })
 
-  test('an answer to a key that another request has by now is ignored', async () => {
+  test('a response to a key that another request has by now is ignored', async () => {
     const keys = keeping(100)
     await keys.begin('k', 'f')
     // As when it expires.
     await keys.abandon('k')
     await keys.begin('k', 'g')
-    await keys.finish('k', 'f', answer(1))
+    await keys.finish('k', 'f', response(1))
     expect(await keys.begin('k', 'g')).toEqual({ kind: 'in-flight' })
   })
 
-  test('an answer to a key that is not in flight is ignored', async () => {
+  test('a response to a key that is not in flight is ignored', async () => {
     const keys = keeping(100)
-    await keys.finish('k', 'f', answer(1))
+    await keys.finish('k', 'f', response(1))
     expect(await keys.begin('k', 'f')).toEqual({ kind: 'begun' })
   })
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { longestHold } from '../../../src/cache/invalidation.ts'
+import { longestQuarantine } from '../../../src/cache/invalidation.ts'
 import type { LedgerPosition } from '../../../src/cache/shared-tier.ts'
 import type { Ledger, LedgerPush, Synced } from '../../../src/cluster/ledger.ts'
 import { pause } from '../origin.ts'
@@ -41,7 +41,7 @@ export const testLedger = (join: (member: string) => Ledger): void => {
     await until(a.ledger, nowhere, ({ members }) => members.length === 1)
     return [a, b] as const
   }
-  const textsOf = ({ notes }: Synced): readonly string[] => notes.map(({ text }) => text)
+  const textsOf = ({ invalidations }: Synced): readonly string[] => invalidations.map(({ text }) => text)
 
   test('a member reads the notes after its position, oldest first', async () => {
     const [a, b] = await both()
@@ -63,8 +63,8 @@ export const testLedger = (join: (member: string) => Ledger): void => {
     await a.ledger.append(['t:1'], [])
     await a.ledger.append(['t:2'], [])
     const last = await a.ledger.append(['t:1'], [])
-    const { notes } = await b.ledger.sync(nowhere)
-    expect(notes.filter(({ text }) => text.startsWith('t:'))).toEqual([
+    const { invalidations } = await b.ledger.sync(nowhere)
+    expect(invalidations.filter(({ text }) => text.startsWith('t:'))).toEqual([
       { text: 't:2', seq: last.seq - 1 },
       { text: 't:1', seq: last.seq },
     ])
@@ -78,10 +78,10 @@ export const testLedger = (join: (member: string) => Ledger): void => {
     for (const position of [nowhere, { epoch, applied: seq - 1 }]) {
       const [hold = ''] = textsOf(await b.ledger.sync(position)).filter((text) => text.startsWith('h'))
       expect(hold).toMatch(/^h\d+:$/)
-      expect(longestHold([hold])).toBeGreaterThan(30_000)
-      expect(longestHold([hold])).toBeLessThanOrEqual(60_000)
+      expect(longestQuarantine([hold])).toBeGreaterThan(30_000)
+      expect(longestQuarantine([hold])).toBeLessThanOrEqual(60_000)
     }
-    expect(await b.ledger.sync({ epoch, applied: last.seq })).toMatchObject({ notes: [] })
+    expect(await b.ledger.sync({ epoch, applied: last.seq })).toMatchObject({ invalidations: [] })
   })
 
   test('so it is for what a member had begun that is forgotten', async () => {
@@ -92,7 +92,7 @@ export const testLedger = (join: (member: string) => Ledger): void => {
       Array.from({ length: 17_000 }, (_, at) => `t:many ${at}`),
       [],
     )
-    expect(longestHold(textsOf(await b.ledger.sync(nowhere)))).toBeGreaterThan(30_000)
+    expect(longestQuarantine(textsOf(await b.ledger.sync(nowhere)))).toBeGreaterThan(30_000)
   })
 
   test('the other members get a push of what was noted, with its writer and number', async () => {

@@ -11,7 +11,7 @@ export const testRateLimiter = (store: () => RateLimitStore | undefined): void =
     createRateLimiter(
       { name: 'reads', by: 'address', max, windowMs: milliseconds },
       {
-        mostKeys: 100,
+        maxKeys: 100,
         store: store(),
         processes: 1,
         clock: { monotonic: () => performance.now() },
@@ -51,9 +51,9 @@ export const testRateLimiter = (store: () => RateLimitStore | undefined): void =
     const verdicts = await Promise.all(
       Array.from({ length: 500 }, async () => limit.count(from('192.0.2.1'))),
     )
-    const least = Math.min(...verdicts.map(({ remaining }) => remaining))
+    const min = Math.min(...verdicts.map(({ remaining }) => remaining))
     // It gets back ten in each millisecond.
-    expect(least).toBeGreaterThanOrEqual(20_000 - 500)
-    expect(least).toBeLessThan(20_000)
+    expect(min).toBeGreaterThanOrEqual(20_000 - 500)
+    expect(min).toBeLessThan(20_000)
   })
 }

@@ -31,8 +31,8 @@ export const batchOf = ({
     splitter: new Splitter({
       mode: 'item',
       concurrency: 8,
-      mostItems: 25,
-      mostChunkMs: 0,
+      maxItems: 25,
+      maxChunkMs: 0,
       clock: systemClock,
     }),
     ...options,
@@ -61,12 +61,12 @@ export const batchOf = ({
       }),
     dispatch:
       dispatch ??
-      (async (item) => ({ status: 200, fields: [], content: Buffer.from(JSON.stringify(item.path)) })),
+      (async (item) => ({ status: 200, headers: [], content: Buffer.from(JSON.stringify(item.path)) })),
   },
 })
 
-/** The answer to a batch. */
-export const wholeAnswer = (
+/** The response to a batch. */
+export const wholeResponse = (
   { batch, sending }: TestBatch,
   envelope: unknown,
   signal: AbortSignal = new AbortController().signal,
@@ -86,4 +86,4 @@ export const runBatch = async (
   requests: readonly unknown[],
   signal: AbortSignal = new AbortController().signal,
 ): Promise<{ failed?: string; responses: { body: unknown; status: number; headers: unknown }[] }> =>
-  JSON.parse((await wholeAnswer(batch, { requests }, signal)).content.toString())
+  JSON.parse((await wholeResponse(batch, { requests }, signal)).content.toString())

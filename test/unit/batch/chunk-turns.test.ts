@@ -10,7 +10,7 @@ test('the items of a chunk come back a few in a turn of the event loop', async (
   const turns = createFairTurns(1)
   const chunk = createChunk({
     size,
-    ask: async () => ({ response: { status: 207, fields: [], content }, content }),
+    ask: async () => ({ response: { status: 207, headers: [], content }, content }),
     stop: new AbortController().signal,
     leftMs: () => Number.POSITIVE_INFINITY,
     turn: () => new Promise<void>((resolve) => turns.begin('', resolve)),
@@ -21,7 +21,7 @@ test('the items of a chunk come back a few in a turn of the event loop', async (
   const perTurn = new Map<number, number>()
   const joined = Array.from({ length: size }, async (_, place) => {
     const alone = () => Promise.reject(new Error('nothing goes by itself'))
-    await chunk.join(place, { method: 'PUT', path: '/', fields: {}, content: undefined, alone })
+    await chunk.join(place, { method: 'PUT', path: '/', headers: {}, content: undefined, alone })
     perTurn.set(turn, (perTurn.get(turn) ?? 0) + 1)
   })
   const all = Promise.all(joined)

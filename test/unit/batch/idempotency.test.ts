@@ -12,7 +12,7 @@ test.each([
   ['"a', { kind: 'malformed' }],
   ['a b', { kind: 'malformed' }],
   [`"${'a'.repeat(256)}"`, { kind: 'malformed' }],
-])('the field %j is %j', (value, read) => {
+])('the header %j is %j', (value, read) => {
   expect(readIdempotencyKey(value)).toEqual(read)
 })
 
@@ -21,7 +21,7 @@ test('the boundaries between texts change their hash', () => {
   expect(hashOf(['', 'a'])).not.toBe(hashOf(['a', '']))
 })
 
-const answer = (length: number) => ({ status: 207, contentType: 'x', content: Buffer.alloc(length) })
+const response = (length: number) => ({ status: 207, contentType: 'x', content: Buffer.alloc(length) })
 
 const storeAt = (maxBytes: number, ttlMs = 1_000) => {
   const time = { ms: 0 }
@@ -34,8 +34,8 @@ test('a key is in flight, then finished, and another fingerprint never fits', as
   expect(await store.begin('k', 'f')).toEqual({ kind: 'begun' })
   expect(await store.begin('k', 'f')).toEqual({ kind: 'in-flight' })
   expect(await store.begin('k', 'g')).toEqual({ kind: 'mismatch' })
-  await store.finish('k', 'f', answer(1))
-  expect(await store.begin('k', 'f')).toEqual({ kind: 'finished', answer: answer(1) })
+  await store.finish('k', 'f', response(1))
+  expect(await store.begin('k', 'f')).toEqual({ kind: 'finished', response: response(1) })
   expect(await store.begin('k', 'g')).toEqual({ kind: 'mismatch' })
 })
 
@@ -44,34 +44,34 @@ test('an abandoned key is free, and so is an expired one', async () => {
   await store.begin('a', 'f')
   await store.abandon('a')
   expect(await store.begin('a', 'other')).toEqual({ kind: 'begun' })
-  await store.finish('a', 'other', answer(1))
+  await store.finish('a', 'other', response(1))
   time.ms = 1_001
   expect(await store.begin('a', 'f')).toEqual({ kind: 'begun' })
 })
 
-test('the oldest answers are evicted when memory is full, those in flight stay, and a large one is not stored', async () => {
+test('the oldest responses are evicted when memory is full, those in flight stay, and a large one is not stored', async () => {
   const { store } = storeAt(8_000)
   await store.begin('flying', 'f')
   for (let n = 0; n < 20; n += 1) {
     await store.begin(`k${n}`, 'f')
-    await store.finish(`k${n}`, 'f', answer(900))
+    await store.finish(`k${n}`, 'f', response(900))
   }
   expect(await store.begin('k19', 'f')).toMatchObject({ kind: 'finished' })
   expect(await store.begin('flying', 'f')).toEqual({ kind: 'in-flight' })
   expect(await store.begin('k0', 'f')).toEqual({ kind: 'begun' })
   await store.begin('large', 'f')
-  await store.finish('large', 'f', answer(1_001))
+  await store.finish('large', 'f', response(1_001))
   expect(await store.begin('large', 'f')).toEqual({ kind: 'not-kept' })
 })
 
-test('an answer that is kept holds no more memory than is counted', async () => {
+test('a response that is kept holds no more memory than is counted', async () => {
   const { store } = storeAt(100_000)
   await store.begin('k', 'f')
   const content = Buffer.concat([Buffer.from('{"responses":'), Buffer.from('[]}')])
   expect(content.buffer.byteLength).toBeGreaterThan(1_000)
-  await store.finish('k', 'f', { ...answer(1), content })
+  await store.finish('k', 'f', { ...response(1), content })
   const state = await store.begin('k', 'f')
   if (state.kind !== 'finished') throw new Error(state.kind)
-  expect(state.answer.content).toEqual(content)
-  expect(state.answer.content.buffer.byteLength).toBe(content.length)
+  expect(state.response.content).toEqual(content)
+  expect(state.response.content.buffer.byteLength).toBe(content.length)
 })

@@ -92,23 +92,23 @@ const remove = (store: Store, collection: Collection, id: number): void => {
 const begin = (store: Store, { method, collection, id, set }: Operation): (() => unknown) => {
   const items = store[collection]
   if (method === 'GET') {
-    const answer = id === undefined ? list(store, collection) : shown(store, collection, id)
-    return () => answer
+    const response = id === undefined ? list(store, collection) : shown(store, collection, id)
+    return () => response
   }
   if (method === 'DELETE') {
-    const answer = shown(store, collection, id ?? 0)
+    const response = shown(store, collection, id ?? 0)
     return () => {
       remove(store, collection, id ?? 0)
-      return answer
+      return response
     }
   }
   const self = id ?? Math.max(0, ...items.keys()) + 1
   const before = items.get(self)
   if (id !== undefined && before === undefined) return () => 404
-  const { sticky, ...fields } = set
+  const { sticky, ...headers } = set
   const base = before ?? { slug: 'new', title: '', parent: 0, category: 1 }
-  const claimed = fields.slug !== undefined || id === undefined
-  const slug = claimed ? uniqueSlug(items, fields.slug ?? base.slug, self) : base.slug
+  const claimed = headers.slug !== undefined || id === undefined
+  const slug = claimed ? uniqueSlug(items, headers.slug ?? base.slug, self) : base.slug
   const stickyList =
     sticky === undefined
       ? undefined
@@ -118,7 +118,7 @@ const begin = (store: Store, { method, collection, id, set }: Operation): (() =>
   return () => {
     // A tree may have moved the item meanwhile: a page's parent is only written when it was asked for.
     const now = items.get(self) ?? base
-    items.set(self, { ...now, ...fields, slug: claimed ? slug : now.slug })
+    items.set(self, { ...now, ...headers, slug: claimed ? slug : now.slug })
     if (stickyList !== undefined) store.sticky = stickyList
     return shown(store, collection, self)
   }
@@ -149,7 +149,7 @@ const interleaved = (
 ): { answers: unknown[]; store: Store } => {
   const store = seeded()
   const units = unitsOf(planOrder(operations.map(factsOf)))
-  const answers: unknown[] = operations.map(() => undefined)
+  const responses: unknown[] = operations.map(() => undefined)
   const done: number[] = units.map(() => 0)
   const running = new Map<number, () => unknown>()
   const isOver = (at: number): boolean => done[at] === units[at]?.members.length
@@ -163,12 +163,12 @@ const interleaved = (
     const end = running.get(at)
     if (end === undefined) running.set(at, begin(store, operations[index] as Operation))
     else {
-      answers[index] = end()
+      responses[index] = end()
       running.delete(at)
       done[at] = (done[at] as number) + 1
     }
   }
-  return { answers, store }
+  return { answers: responses, store }
 }
 
 const operation: fc.Arbitrary<Operation> = fc
@@ -199,15 +199,15 @@ const operation: fc.Arbitrary<Operation> = fc
   .filter(({ collection, set }) => collection === 'posts' || set.sticky === undefined)
 
 const unitsCut =
-  (parts: number, mostItems: number) =>
+  (parts: number, maxItems: number) =>
   (waits: readonly Waits[]): readonly Unit[] =>
-    planUnits(waits, conflictGroups(waits), { parts, mostItems, isChunkable: (index) => index % 7 !== 6 })
+    planUnits(waits, conflictGroups(waits), { parts, maxItems, isChunkable: (index) => index % 7 !== 6 })
 
 const ways = fc.oneof(
   fc.constant(unitsCut(Number.POSITIVE_INFINITY, 25)),
   fc
-    .record({ count: fc.integer({ min: 1, max: 4 }), mostItems: fc.integer({ min: 1, max: 8 }) })
-    .map(({ count, mostItems }) => unitsCut(count, mostItems)),
+    .record({ count: fc.integer({ min: 1, max: 4 }), maxItems: fc.integer({ min: 1, max: 8 }) })
+    .map(({ count, maxItems }) => unitsCut(count, maxItems)),
 )
 
 test('every interleaving that the order allows, in items and in chunks, ends as one after the other would', () => {
@@ -232,13 +232,13 @@ test('a cut leaves out no item, takes none twice, and keeps within its bounds', 
       fc.array(operation, { minLength: 1, maxLength: 25 }),
       fc.integer({ min: 1, max: 6 }),
       fc.integer({ min: 1, max: 10 }),
-      (operations, count, mostItems) => {
+      (operations, count, maxItems) => {
         const waits = planOrder(operations.map(factsOf))
-        const units = unitsCut(count, mostItems)(waits)
+        const units = unitsCut(count, maxItems)(waits)
         const all = units.flatMap(({ members }) => members)
         expect([...all].sort((a, b) => a - b)).toEqual(operations.map((_, at) => at))
         for (const [at, { members, waits: earlier }] of units.entries()) {
-          expect(members.length).toBeLessThanOrEqual(mostItems)
+          expect(members.length).toBeLessThanOrEqual(maxItems)
           expect(members).toEqual([...members].sort((a, b) => a - b))
           for (const one of earlier) expect(one).toBeLessThan(at)
         }

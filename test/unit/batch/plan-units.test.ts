@@ -2,15 +2,10 @@ import { expect, test } from 'vitest'
 import { conflictGroups, planUnits, type Waits } from '../../../src/batch/order/plan-order.ts'
 
 const free = (count: number): Waits[] => Array.from({ length: count }, () => [])
-const cutOf = (
-  waits: readonly Waits[],
-  parts: number,
-  mostItems = 25,
-  notChunkable: readonly number[] = [],
-) =>
+const cutOf = (waits: readonly Waits[], parts: number, maxItems = 25, notChunkable: readonly number[] = []) =>
   planUnits(waits, conflictGroups(waits), {
     parts,
-    mostItems,
+    maxItems,
     isChunkable: (index) => !notChunkable.includes(index),
   }).map(({ members, waits: earlier }) => [members, earlier])
 

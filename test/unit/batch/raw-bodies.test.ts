@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type BatchItem, rawBodies } from '../../../src/batch/item.ts'
 import { cost } from '../../support/cost.ts'
-import { batchOf, wholeAnswer } from './batch-of.ts'
+import { batchOf, wholeResponse } from './batch-of.ts'
 
 test.each([
   ['no requests', '{}', []],
@@ -53,12 +53,12 @@ test('an item is sent with its body as the client wrote it', async () => {
   const batch = batchOf({
     dispatch: async (item) => {
       seen.push(item)
-      return { status: 200, fields: [], content: Buffer.from('{}') }
+      return { status: 200, headers: [], content: Buffer.from('{}') }
     },
   })
   const body = '{"meta":{"big":9223372036854775807,"zero":-0},"title":"\\u00e4"}'
   const text = `{"requests":[{"path":"/site/v2/posts/1","method":"PUT","body":${body}},{"path":"/site/v2/posts","body":[]}]}`
-  await wholeAnswer(batch, JSON.parse(text), new AbortController().signal, text)
+  await wholeResponse(batch, JSON.parse(text), new AbortController().signal, text)
   expect(seen.map(({ content }) => content?.toString())).toEqual([body, undefined])
 })
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import type { ItemAdmission, ItemAnswer } from '../../../src/batch/item.ts'
+import type { ItemAdmission, ItemResponse } from '../../../src/batch/item.ts'
 import { asciiJson } from '../../../src/http/message.ts'
-import { batchOf, wholeAnswer } from './batch-of.ts'
+import { batchOf, wholeResponse } from './batch-of.ts'
 
 type Recorded = {
   readonly body: unknown
@@ -10,18 +10,18 @@ type Recorded = {
   readonly headers: Record<string, string> | []
 }
 
-/** The request body out of the curl line (shell quoting undone), and the answer's status and body. */
-const recording = (name: string): { request: unknown; status: number; answer: unknown } => {
+/** The request body out of the curl line (shell quoting undone), and the response's status and body. */
+const recording = (name: string): { request: unknown; status: number; response: unknown } => {
   const text = readFileSync(new URL(`fixtures/batch-${name}.http`, import.meta.url), 'utf8')
   const [command = '', ...rest] = text.split('\n')
   const quoted = / -d (\S*(?:\\ \S*)*) -X POST/.exec(command)?.[1] ?? ''
   const body = quoted.startsWith('@') ? undefined : JSON.parse(quoted.replaceAll(/\\(.)/g, '$1'))
   const [head = '', content = ''] = rest.join('\n').replaceAll('\r', '').split('\n\n')
-  return { request: body, status: Number(head.split(' ')[1]), answer: JSON.parse(content) }
+  return { request: body, status: Number(head.split(' ')[1]), response: JSON.parse(content) }
 }
 
-/** Fields that WordPress sends with every separate response and does not show inside a batch. */
-const outerFields = ['Link', '<http://wordpress.test/>; rel="https://api.w.org/"', 'X-Robots-Tag', 'noindex']
+/** Headers that WordPress sends with every separate response and does not show inside a batch. */
+const outerHeaders = ['Link', '<http://wordpress.test/>; rel="https://api.w.org/"', 'X-Robots-Tag', 'noindex']
 
 const refusedInPlace = new Set([
   'rest_batch_not_allowed',
@@ -35,8 +35,8 @@ const isRefused = (body: unknown): boolean =>
 test.each(['anon', 'headers', 'mixed', 'order', 'disallowed'])(
   'answers the recorded batch "%s" alike',
   async (name) => {
-    const { request, status, answer } = recording(name)
-    const responses = (answer as { responses: Recorded[] }).responses
+    const { request, status, response } = recording(name)
+    const responses = (response as { responses: Recorded[] }).responses
     const batch = batchOf({
       admit: (item): ItemAdmission => {
         const recorded = responses[item.index]
@@ -52,29 +52,29 @@ test.each(['anon', 'headers', 'mixed', 'order', 'disallowed'])(
           kind: 'refused',
           status: recorded.status,
           body: recorded.body,
-          fields: Object.entries(recorded.headers).flat(),
+          headers: Object.entries(recorded.headers).flat(),
         }
       },
-      dispatch: async (item): Promise<ItemAnswer> => {
+      dispatch: async (item): Promise<ItemResponse> => {
         const recorded = responses[item.index] as Recorded
-        const fields = [...outerFields, ...Object.entries(recorded.headers).flat()]
-        return { status: recorded.status, fields, content: Buffer.from(asciiJson(recorded.body)) }
+        const headers = [...outerHeaders, ...Object.entries(recorded.headers).flat()]
+        return { status: recorded.status, headers, content: Buffer.from(asciiJson(recorded.body)) }
       },
     })
-    const answered = await wholeAnswer(batch, request, new AbortController().signal)
-    expect(answered.status).toBe(status)
-    expect(answered.content.toString()).toBe(asciiJson(answer))
+    const responded = await wholeResponse(batch, request, new AbortController().signal)
+    expect(responded.status).toBe(status)
+    expect(responded.content.toString()).toBe(asciiJson(response))
   },
 )
 
 test('answers the recorded batch that must validate as a whole alike, and runs nothing', async () => {
-  const { request, status, answer } = recording('rav-invalid')
-  const invalid = (answer as { responses: (Recorded | null)[] }).responses[1] as Recorded
+  const { request, status, response } = recording('rav-invalid')
+  const invalid = (response as { responses: (Recorded | null)[] }).responses[1] as Recorded
   let ran = 0
   const batch = batchOf({
     admit: (item): ItemAdmission =>
       item.index === 1
-        ? { kind: 'refused', status: 400, body: invalid.body, fields: ['Allow', 'GET, POST'] }
+        ? { kind: 'refused', status: 400, body: invalid.body, headers: ['Allow', 'GET, POST'] }
         : {
             kind: 'runnable',
             conflict: {
@@ -87,11 +87,11 @@ test('answers the recorded batch that must validate as a whole alike, and runs n
           },
     dispatch: async () => {
       ran += 1
-      return { status: 200, fields: [], content: Buffer.from('{}') }
+      return { status: 200, headers: [], content: Buffer.from('{}') }
     },
   })
-  const answered = await wholeAnswer(batch, request, new AbortController().signal)
-  expect(answered.status).toBe(status)
-  expect(answered.content.toString()).toBe(JSON.stringify(answer))
+  const responded = await wholeResponse(batch, request, new AbortController().signal)
+  expect(responded.status).toBe(status)
+  expect(responded.content.toString()).toBe(JSON.stringify(response))
   expect(ran).toBe(0)
 })

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { ItemAnswer } from '../../../src/batch/item.ts'
+import type { ItemResponse } from '../../../src/batch/item.ts'
 import { WriteFailed } from '../../../src/batch/item.ts'
 import { GatewayError } from '../../../src/errors.ts'
-import { batchOf, runBatch, wholeAnswer } from './batch-of.ts'
+import { batchOf, runBatch, wholeResponse } from './batch-of.ts'
 
 const good = (id: number) => ({ method: 'PUT', path: `/site/v2/posts/${id}`, body: { title: 'x' } })
 
@@ -38,9 +38,9 @@ test.each(positions)('%s at index %i shifts no other', async (_, at, entry, stat
               effect: 'write',
             },
           },
-    dispatch: async (item): Promise<ItemAnswer> => {
+    dispatch: async (item): Promise<ItemResponse> => {
       if (item.path.endsWith('666')) throw new GatewayError('upstream_busy', { retryAfterSeconds: 1 })
-      return { status: 200, fields: [], content: Buffer.from(JSON.stringify({ path: item.path })) }
+      return { status: 200, headers: [], content: Buffer.from(JSON.stringify({ path: item.path })) }
     },
   })
   const { responses } = await runBatch(batch, requests)
@@ -62,9 +62,9 @@ test.each([
   ['repeated names', '{"a":1,"a":2}'],
   ['minus zero and exponents', '[-0,1E2]'],
 ])('copies %s byte for byte', async (_, json) => {
-  const batch = batchOf({ dispatch: async () => ({ status: 200, fields: [], content: Buffer.from(json) }) })
-  const answer = await wholeAnswer(batch, { requests: [good(1)] }, new AbortController().signal)
-  expect(answer.content.toString()).toBe(`{"responses":[{"body":${json},"status":200,"headers":[]}]}`)
+  const batch = batchOf({ dispatch: async () => ({ status: 200, headers: [], content: Buffer.from(json) }) })
+  const response = await wholeResponse(batch, { requests: [good(1)] }, new AbortController().signal)
+  expect(response.content.toString()).toBe(`{"responses":[{"body":${json},"status":200,"headers":[]}]}`)
 })
 
 test.each([
@@ -86,7 +86,7 @@ test.each([
   ],
   ['two values', '{}{}', 200, 502, { code: 'trellis_upstream_broken' }],
 ])('keeps the envelope whole when an item answers %s', async (_, content, status, shown, body) => {
-  const batch = batchOf({ dispatch: async () => ({ status, fields: [], content: Buffer.from(content) }) })
+  const batch = batchOf({ dispatch: async () => ({ status, headers: [], content: Buffer.from(content) }) })
   const { responses } = await runBatch(batch, [good(1)])
   expect(responses).toHaveLength(1)
   expect(responses[0]?.status).toBe(shown)

@@ -16,7 +16,7 @@ const turnsFor = async (characters: number): Promise<number> => {
       turns += 1
       return new Promise(setImmediate)
     },
-    dispatch: async () => ({ status: 200, fields: [], content }),
+    dispatch: async () => ({ status: 200, headers: [], content }),
   })
   const { responses } = await runBatch(batch, requests)
   expect(responses).toHaveLength(items)

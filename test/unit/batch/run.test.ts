@@ -1,45 +1,45 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { BatchEvent } from '../../../src/batch/events.ts'
-import type { BatchItem, ItemAnswer } from '../../../src/batch/item.ts'
+import type { BatchItem, ItemResponse } from '../../../src/batch/item.ts'
 import { batchOf, runBatch } from './batch-of.ts'
 
 const update = (id: number) => ({ method: 'PUT', path: `/site/v2/posts/${id}`, body: { title: 'x' } })
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
-const ok: ItemAnswer = { status: 200, fields: [], content: Buffer.from('{}') }
+const ok: ItemResponse = { status: 200, headers: [], content: Buffer.from('{}') }
 
-type Watch = { readonly begun: readonly string[]; most(): number }
+type Watch = { readonly begun: readonly string[]; max(): number }
 
 /** Others that want to begin have some turns of the event loop for it. */
-const leastTurns = 20
+const minTurns = 20
 
 /** A dispatch that notes what runs beside what; an item ends when it may. */
 const watched = (mayEnd: (path: string, watch: Watch) => boolean = () => true) => {
   const running = new Set<string>()
   const begun: string[] = []
   const ended: string[] = []
-  let most = 0
-  const dispatch = async (item: BatchItem): Promise<ItemAnswer> => {
+  let max = 0
+  const dispatch = async (item: BatchItem): Promise<ItemResponse> => {
     running.add(item.path)
     begun.push(item.path)
-    most = Math.max(most, running.size)
-    for (let turns = 0; turns < leastTurns || !mayEnd(item.path, watch); turns += 1) await turn()
+    max = Math.max(max, running.size)
+    for (let turns = 0; turns < minTurns || !mayEnd(item.path, watch); turns += 1) await turn()
     running.delete(item.path)
     ended.push(item.path)
     return ok
   }
-  const watch = { dispatch, begun, ended, most: () => most }
+  const watch = { dispatch, begun, ended, max: () => max }
   return watch
 }
 
 test.each([1, 3, 8])('runs at most %i items at once, and as many', async (concurrency) => {
-  const watch = watched((_, { most }) => most() >= concurrency)
+  const watch = watched((_, { max }) => max() >= concurrency)
   const batch = batchOf({ concurrency, dispatch: watch.dispatch })
   const { responses } = await runBatch(
     batch,
     Array.from({ length: 25 }, (_, i) => update(i + 1)),
   )
   expect(responses.map(({ status }) => status)).toEqual(Array(25).fill(200))
-  expect(watch.most()).toBe(concurrency)
+  expect(watch.max()).toBe(concurrency)
 })
 
 test('two writes to one item never run side by side', async () => {
@@ -61,13 +61,13 @@ test('waiting items hold no slot', async () => {
   expect(watch.begun.slice(0, 3)).toEqual(['/site/v2/posts/1', '/site/v2/posts/2', '/site/v2/posts/3'])
 })
 
-test('after the deadline an item that never began and one without an answer say so', async () => {
+test('after the deadline an item that never began and one without a response say so', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => {
     vi.useRealTimers()
   })
-  let answered = false
-  const watch = watched(() => answered)
+  let responded = false
+  const watch = watched(() => responded)
   const clock = { now: () => 0, monotonic: () => 0 }
   const batch = batchOf({ concurrency: 1, deadlineMs: 20, clock, dispatch: watch.dispatch })
   const run = runBatch(batch, [update(1), update(2)])
@@ -78,7 +78,7 @@ test('after the deadline an item that never began and one without an answer say 
     { status: 504, body: { code: 'trellis_outcome_unknown' } },
     { status: 504, body: { code: 'trellis_not_sent' } },
   ])
-  answered = true
+  responded = true
   await expect.poll(() => watch.ended).toEqual(['/site/v2/posts/1'])
   expect(watch.begun).toEqual(['/site/v2/posts/1'])
 })

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { Splitter } from '../../../src/batch/order/plan-order.ts'
 
-const splitterAt = (mode: 'item' | 'chunk' | 'whole' | 'auto', mostChunkMs = 5_000) => {
+const splitterAt = (mode: 'item' | 'chunk' | 'whole' | 'auto', maxChunkMs = 5_000) => {
   let ms = 0
   const clock = { now: () => ms, monotonic: () => ms }
-  const splitter = new Splitter({ mode, concurrency: 8, mostItems: 25, mostChunkMs, clock })
+  const splitter = new Splitter({ mode, concurrency: 8, maxItems: 25, maxChunkMs, clock })
   return { splitter, pass: (passed: number) => (ms += passed) }
 }
 
@@ -13,7 +13,7 @@ test('two upstream batches at the same time, for independent items', () => {
   expect(splitter.begin({ runnable: 25, groups: 25 })).toEqual({
     parts: 2,
     reason: 'two-parts',
-    mostItems: 25,
+    maxItems: 25,
   })
 })
 
@@ -63,8 +63,8 @@ test('after a batch that broke, items go one by one for half a minute', () => {
 test('an upstream batch has as many items as fit into its time', () => {
   const { splitter } = splitterAt('auto', 1_000)
   splitter.chunkEnded('answered', 10, 1_000)
-  expect(splitter.begin({ runnable: 25, groups: 25 }).mostItems).toBe(10)
+  expect(splitter.begin({ runnable: 25, groups: 25 }).maxItems).toBe(10)
   const { splitter: unbounded } = splitterAt('auto', 0)
   unbounded.chunkEnded('answered', 10, 1_000)
-  expect(unbounded.begin({ runnable: 25, groups: 25 }).mostItems).toBe(25)
+  expect(unbounded.begin({ runnable: 25, groups: 25 }).maxItems).toBe(25)
 })

@@ -22,14 +22,14 @@ describe('two servers in turns', () => {
 
   test('one turn ends before the next one begins', async () => {
     let running = 0
-    let most = 0
+    let max = 0
     await inTurns(1, 2, 4, async () => {
       running += 1
-      most = Math.max(most, running)
+      max = Math.max(max, running)
       await new Promise((resolve) => setImmediate(resolve))
       running -= 1
     })
-    expect(most).toBe(1)
+    expect(max).toBe(1)
   })
 
   test('the ratio is the median of the pairs, not that of two medians, and lies between its quartiles', () => {

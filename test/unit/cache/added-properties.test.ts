@@ -17,7 +17,7 @@ type Sent = readonly [what: string, collection: string, id: number | undefined, 
 /** Does a write with this response reach what is stored? */
 const reaches = ([, collection, id, given]: Sent, read: Read): boolean => {
   const stored = new Set(
-    tagger.storedTags(read.found, read.args ?? {}, json(read.body, read.fields ?? ['X-WP-TotalPages', '1'])),
+    tagger.storedTags(read.found, read.args ?? {}, json(read.body, read.headers ?? ['X-WP-TotalPages', '1'])),
   )
   const row =
     id === undefined ? found(collection, 'collection') : found(collection, 'item', { id: String(id) })
@@ -105,7 +105,7 @@ test('a response as a script is not read, and is reached by every write', () => 
   const stored = tagger.storedTags(
     read,
     { page: 1, _jsonp: 'f' },
-    { status: 200, fields: [], content: Buffer.from('/**/f([{"id":3,"rank_math":"A"}])') },
+    { status: 200, headers: [], content: Buffer.from('/**/f([{"id":3,"rank_math":"A"}])') },
   )
   const written = tagger.writtenTags(found('comments', 'collection'), () => undefined, 'POST', {
     ...json({ id: 7, post: 4 }, [], 201),

@@ -4,8 +4,8 @@ import { type Harness, harness, readOf, response } from './cache-fixture.ts'
 const text = 'x'.repeat(1000)
 
 const ask = async ({ cache }: Harness, target: string): Promise<string> => {
-  const answer = await cache.answer(readOf({ target }), async () => response(text))
-  return answer.outcome
+  const reply = await cache.response(readOf({ target }), async () => response(text))
+  return reply.outcome
 }
 
 const targets = (name: string, count: number): string[] =>

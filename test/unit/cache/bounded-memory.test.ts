@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { createAdmission, createHitForPass } from '../../../src/cache/store/memory-store.ts'
 import { createIntern } from '../../../src/cache/store/stored-response.ts'
 import { createInvalidationLog, createUnsettledTags } from '../../../src/cache/store/tag-index.ts'
-import { remembered } from '../../../src/http/memo.ts'
+import { memoize } from '../../../src/http/memo.ts'
 import { createTargetMemo, type RecalledTarget } from '../../../src/service/decide.ts'
 
 // What is remembered of texts that clients and upstreams choose, pushed against its bound.
@@ -32,7 +32,7 @@ test.each<[structure: string, make: () => Remember, lengths: readonly number[], 
     4,
   ],
   ['texts that responses have in common', () => createIntern(), [8_000, 64], 4],
-  ['field values that were read before', () => remembered((value) => value.split(' ')), [8_000, 256], 16],
+  ['field values that were read before', () => memoize((value) => value.split(' ')), [8_000, 256], 16],
   [
     'canonical forms of targets',
     () => {
@@ -69,10 +69,10 @@ test.each<[structure: string, make: () => Remember, lengths: readonly number[], 
     [8_000, 100],
     4,
   ],
-])('%s take so much memory and no more', (_, make, lengths, mostMebibytes) => {
+])('%s take so much memory and no more', (_, make, lengths, maxMebibytes) => {
   const before = heapBytes()
   const remember = make()
   for (const length of lengths) for (let at = 0; at < 20_000; at += 1) remember(text(length, at))
-  expect(heapBytes() - before).toBeLessThan(mostMebibytes * 1024 * 1024)
+  expect(heapBytes() - before).toBeLessThan(maxMebibytes * 1024 * 1024)
   remember('it lives until here')
 })

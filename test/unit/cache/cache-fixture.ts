@@ -1,12 +1,12 @@
 import { type Cache, createCache } from '../../../src/cache/cache.ts'
-import { type CacheAnswer, type CacheRead, cacheKey, type Forward } from '../../../src/cache/cache-read.ts'
+import { type CacheRead, type CacheResponse, cacheKey, type Forward } from '../../../src/cache/cache-read.ts'
 import type { CachePolicy, CacheRule } from '../../../src/cache/decide-caching.ts'
 import type { CacheEvent } from '../../../src/cache/events.ts'
 import type { CompressionOptions } from '../../../src/cache/respond/encodings.ts'
 import type { AdmissionMode } from '../../../src/cache/store/memory-store.ts'
 import type { Clock } from '../../../src/clock.ts'
 import { unlimited } from '../../../src/http/bounds.ts'
-import { fieldValue, type GatewayResponse, requestField } from '../../../src/http/message.ts'
+import { type GatewayResponse, headerValue, requestHeader } from '../../../src/http/message.ts'
 
 /** A clock that only the test moves. */
 export type ManualClock = Clock & { advance(milliseconds: number): void; setWall(milliseconds: number): void }
@@ -46,10 +46,10 @@ export const safePolicy = (changes: Partial<CacheRule> = {}): CachePolicy => ({
 
 export const rfcPolicy: CachePolicy = { profile: 'rfc-shared-cache', rule: undefined }
 
-/** A response as an upstream gives it; fields as a flat list. */
-export const response = (text: string, fields: readonly string[] = [], status = 200): GatewayResponse => ({
+/** A response as an upstream gives it; headers as a flat list. */
+export const response = (text: string, headers: readonly string[] = [], status = 200): GatewayResponse => ({
   status,
-  fields,
+  headers,
   content: Buffer.from(text),
 })
 
@@ -59,15 +59,15 @@ export type ReadOptions = Partial<Omit<CacheRead, 'tags'>> & {
 }
 
 export const readOf = (options: ReadOptions = {}): CacheRead => {
-  const { target = '/a', tags = [], fields = {}, ...given } = options
+  const { target = '/a', tags = [], headers = {}, ...given } = options
   return {
     service: 'site',
     route: '/a',
     key: cacheKey({ service: 'site', target, dialect: '', partition: given.partition ?? 'public' }),
     partition: 'public',
     method: 'GET',
-    fields,
-    sentField: (name) => requestField(fields, name),
+    headers,
+    sentHeader: (name) => requestHeader(headers, name),
     policy: safePolicy(),
     tags: typeof tags === 'function' ? tags : () => tags,
     signal: new AbortController().signal,
@@ -77,19 +77,19 @@ export const readOf = (options: ReadOptions = {}): CacheRead => {
 
 /** One upstream request, which the test answers. */
 export type PendingForward = {
-  readonly fields: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string>>
   readonly signal: AbortSignal
-  answer(response: GatewayResponse): void
+  response(response: GatewayResponse): void
   fail(error: unknown): void
 }
 
 /** An upstream whose every answer the test gives itself. */
 export const scriptedForward = (): { readonly forward: Forward; readonly calls: PendingForward[] } => {
   const calls: PendingForward[] = []
-  const forward: Forward = ({ fields, signal }) =>
-    new Promise((answer, fail) => {
+  const forward: Forward = ({ headers, signal }) =>
+    new Promise((response, fail) => {
       signal.addEventListener('abort', () => fail(signal.reason), { once: true })
-      calls.push({ fields, signal, answer, fail })
+      calls.push({ headers, signal, response, fail })
     })
   return { forward, calls }
 }
@@ -124,16 +124,16 @@ export const harness = (
   return { cache, clock, events }
 }
 
-export const textOf = async (answer: GatewayResponse): Promise<string> => {
-  if (answer.content === undefined) return ''
-  if (Buffer.isBuffer(answer.content)) return answer.content.toString()
+export const textOf = async (response: GatewayResponse): Promise<string> => {
+  if (response.content === undefined) return ''
+  if (Buffer.isBuffer(response.content)) return response.content.toString()
   const chunks: Buffer[] = []
-  for await (const chunk of answer.content) chunks.push(chunk)
+  for await (const chunk of response.content) chunks.push(chunk)
   return Buffer.concat(chunks).toString()
 }
 
-export const cacheStatusOf = (answer: CacheAnswer): string | undefined =>
-  fieldValue(answer.fields, 'cache-status')
+export const cacheStatusOf = (response: CacheResponse): string | undefined =>
+  headerValue(response.headers, 'cache-status')
 
 /** Lets everything that can run without new input run. */
 export const settle = async (): Promise<void> => {

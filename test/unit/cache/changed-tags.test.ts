@@ -81,7 +81,7 @@ test.each<[string, Change]>([
 })
 
 test.each(['cron', '_transient_doing_cron', '_site_transient_update_core'])(
-  'the option %s changes no answer',
+  'the option %s changes no response',
   (name) => {
     expect(changeReaches({ kind: 'option', name }, item('posts', 12))).toBe(false)
   },
@@ -105,14 +105,14 @@ test('the revision of a draft that is saved leaves the lists alone, and a post w
   expect(reach([...saved, post(undefined, undefined)])).not.toEqual([])
 })
 
-test('a user reaches its own answers, those of its contents and what is stored for single credentials', () => {
+test('a user reaches its own responses, those of its contents and what is stored for single credentials', () => {
   const tags = tagger.changedTags([{ kind: 'user', id: 3 }])
   expect(tags).toContain('site/callers')
   for (const read of [list('users'), item('users', 3), list('posts'), list('media')])
     expect(changeReaches({ kind: 'user', id: 3 }, read)).toBe(true)
 })
 
-const emptyList = { status: 200, fields: ['X-WP-TotalPages', '3'], content: Buffer.from('[]') }
+const emptyList = { status: 200, headers: ['X-WP-TotalPages', '3'], content: Buffer.from('[]') }
 
 const describedBy = (tags: string) =>
   tagger.storedTags(
@@ -120,7 +120,7 @@ const describedBy = (tags: string) =>
     {},
     {
       status: 200,
-      fields: [],
+      headers: [],
       content: Buffer.from('{}'),
       hints: { tags, maxAge: undefined },
     },

@@ -16,14 +16,16 @@ import {
 test('two hundred readers of one key send one request to the upstream', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
-  const answers = Array.from({ length: 200 }, () => cache.answer(readOf(), forward))
+  const responses = Array.from({ length: 200 }, () => cache.response(readOf(), forward))
   await settle()
   expect(calls).toHaveLength(1)
-  calls[0]?.answer(response('one'))
-  const done = await Promise.all(answers)
-  expect(done.map((answer) => answer.outcome).filter((outcome) => outcome === 'collapsed')).toHaveLength(199)
+  calls[0]?.response(response('one'))
+  const done = await Promise.all(responses)
+  expect(done.map((response) => response.outcome).filter((outcome) => outcome === 'collapsed')).toHaveLength(
+    199,
+  )
   expect(new Set(await Promise.all(done.map(textOf)))).toEqual(new Set(['one']))
-  expect(cacheStatusOf(done[1] ?? (await cache.answer(readOf(), forward)))).toBe(
+  expect(cacheStatusOf(done[1] ?? (await cache.response(readOf(), forward)))).toBe(
     'trellis; fwd=uri-miss; ttl=60; collapsed',
   )
   expect(calls).toHaveLength(1)
@@ -33,12 +35,12 @@ test('waiting readers get the response when the reader that started the fetch di
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const leader = new AbortController()
-  const left = cache.answer(readOf({ signal: leader.signal }), forward)
-  const waiting = cache.answer(readOf(), forward)
+  const left = cache.response(readOf({ signal: leader.signal }), forward)
+  const waiting = cache.response(readOf(), forward)
   leader.abort()
   await expect(left).rejects.toMatchObject({ code: 'client_gone' })
   expect(calls[0]?.signal.aborted).toBe(false)
-  calls[0]?.answer(response('one'))
+  calls[0]?.response(response('one'))
   expect(await textOf(await waiting)).toBe('one')
 })
 
@@ -46,34 +48,34 @@ test('a fetch is aborted when its last reader disconnects, and later readers do 
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const readers = [new AbortController(), new AbortController()]
-  const left = readers.map(({ signal }) => cache.answer(readOf({ signal }), forward))
+  const left = readers.map(({ signal }) => cache.response(readOf({ signal }), forward))
   for (const reader of readers) reader.abort()
   await Promise.allSettled(left)
   expect(calls[0]?.signal.aborted).toBe(true)
-  const next = cache.answer(readOf(), forward)
+  const next = cache.response(readOf(), forward)
   expect(calls).toHaveLength(2)
-  calls[1]?.answer(response('two'))
+  calls[1]?.response(response('two'))
   expect(await textOf(await next)).toBe('two')
 })
 
 test('a response for one reader is not shared, and the other readers then fetch side by side', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
-  const answers = Array.from({ length: 5 }, () => cache.answer(readOf(), forward))
+  const responses = Array.from({ length: 5 }, () => cache.response(readOf(), forward))
   await settle()
   expect(calls).toHaveLength(1)
-  calls[0]?.answer(response('mine 0', ['Set-Cookie', 'session=0']))
+  calls[0]?.response(response('mine 0', ['Set-Cookie', 'session=0']))
   await settle()
   expect(calls).toHaveLength(5)
   calls.slice(1).forEach((call, i) => {
-    call.answer(response(`mine ${i + 1}`, ['Set-Cookie', `session=${i + 1}`]))
+    call.response(response(`mine ${i + 1}`, ['Set-Cookie', `session=${i + 1}`]))
   })
-  const texts = await Promise.all((await Promise.all(answers)).map(textOf))
+  const texts = await Promise.all((await Promise.all(responses)).map(textOf))
   expect([...texts].sort()).toEqual(['mine 0', 'mine 1', 'mine 2', 'mine 3', 'mine 4'])
-  const later = [cache.answer(readOf(), forward), cache.answer(readOf(), forward)]
+  const later = [cache.response(readOf(), forward), cache.response(readOf(), forward)]
   await settle()
   expect(calls).toHaveLength(7)
-  for (const call of calls.slice(5)) call.answer(response('x'))
+  for (const call of calls.slice(5)) call.response(response('x'))
   await Promise.all(later)
 })
 
@@ -81,25 +83,25 @@ test('a response for one reader is discarded when that reader has disconnected',
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const leader = new AbortController()
-  const left = cache.answer(readOf({ signal: leader.signal }), forward)
-  const waiting = cache.answer(readOf(), forward)
+  const left = cache.response(readOf({ signal: leader.signal }), forward)
+  const waiting = cache.response(readOf(), forward)
   leader.abort()
   await expect(left).rejects.toMatchObject({ code: 'client_gone' })
   const content = Readable.from([Buffer.from('private')])
-  calls[0]?.answer({ status: 200, fields: ['Cache-Control', 'private'], content })
+  calls[0]?.response({ status: 200, headers: ['Cache-Control', 'private'], content })
   await settle()
   expect(content.destroyed).toBe(true)
-  calls[1]?.answer(response('public'))
+  calls[1]?.response(response('public'))
   expect(await textOf(await waiting)).toBe('public')
 })
 
 test('a failure is shared by all waiting readers instead of each repeating the request', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
-  const answers = Array.from({ length: 50 }, () => cache.answer(readOf(), forward))
+  const responses = Array.from({ length: 50 }, () => cache.response(readOf(), forward))
   await settle()
   calls[0]?.fail(new Error('down'))
-  const done = await Promise.allSettled(answers)
+  const done = await Promise.allSettled(responses)
   expect(done.every((one) => one.status === 'rejected')).toBe(true)
   expect(calls).toHaveLength(1)
 })
@@ -107,44 +109,44 @@ test('a failure is shared by all waiting readers instead of each repeating the r
 test('a server error is shared by all waiting readers and not stored', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
-  const answers = Array.from({ length: 50 }, () => cache.answer(readOf(), forward))
+  const responses = Array.from({ length: 50 }, () => cache.response(readOf(), forward))
   await settle()
-  calls[0]?.answer(response('maintenance', ['Cache-Control', 'no-store, private'], 503))
-  const done = await Promise.all(answers)
-  expect(done.every((answer) => answer.status === 503)).toBe(true)
+  calls[0]?.response(response('maintenance', ['Cache-Control', 'no-store, private'], 503))
+  const done = await Promise.all(responses)
+  expect(done.every((response) => response.status === 503)).toBe(true)
   expect(calls).toHaveLength(1)
   expect(cache.stats().entries).toBe(0)
 })
 
-test('readers whose selecting fields differ get their own variants, each fetched once', async () => {
+test('readers whose selecting headers differ get their own variants, each fetched once', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const languages = ['de', 'en', 'de', 'en', 'de', 'en']
-  const answers = languages.map((language) =>
-    cache.answer(readOf({ fields: { 'accept-language': language } }), forward),
+  const responses = languages.map((language) =>
+    cache.response(readOf({ headers: { 'accept-language': language } }), forward),
   )
   await settle()
   expect(calls).toHaveLength(1)
-  calls[0]?.answer(response('Hallo', ['Vary', 'Accept-Language']))
+  calls[0]?.response(response('Hallo', ['Vary', 'Accept-Language']))
   await settle()
   expect(calls).toHaveLength(2)
-  calls[1]?.answer(response('Hello', ['Vary', 'Accept-Language']))
-  const texts = await Promise.all((await Promise.all(answers)).map(textOf))
+  calls[1]?.response(response('Hello', ['Vary', 'Accept-Language']))
+  const texts = await Promise.all((await Promise.all(responses)).map(textOf))
   expect(texts).toEqual(['Hallo', 'Hello', 'Hallo', 'Hello', 'Hallo', 'Hello'])
 })
 
 test('a content that is too large to store streams to its reader completely and is not stored', async () => {
   const { cache } = harness({ maxEntryBytes: 10 })
   const { forward, calls } = scriptedForward()
-  const answers = [cache.answer(readOf(), forward), cache.answer(readOf(), forward)]
+  const responses = [cache.response(readOf(), forward), cache.response(readOf(), forward)]
   await settle()
   const large = (): Readable => Readable.from(['12345', '67890', 'abcde'].map((text) => Buffer.from(text)))
-  calls[0]?.answer({ status: 200, fields: [], content: large() })
+  calls[0]?.response({ status: 200, headers: [], content: large() })
   await settle()
-  calls[1]?.answer({ status: 200, fields: [], content: large() })
-  const done = await Promise.all(answers)
+  calls[1]?.response({ status: 200, headers: [], content: large() })
+  const done = await Promise.all(responses)
   expect(await Promise.all(done.map(textOf))).toEqual(['1234567890abcde', '1234567890abcde'])
-  expect(cacheStatusOf(done[0] ?? (await cache.answer(readOf(), forward)))).toContain('detail=too-large')
+  expect(cacheStatusOf(done[0] ?? (await cache.response(readOf(), forward)))).toContain('detail=too-large')
   expect(cache.stats().entries).toBe(0)
 })
 
@@ -160,25 +162,25 @@ test.each([
     [],
   ],
   ['is shorter than its length', Readable.from([Buffer.from('12345')]), ['Content-Length', '10']],
-])('a content that %s is an error and not stored', async (_, content, fields) => {
+])('a content that %s is an error and not stored', async (_, content, headers) => {
   const { cache } = harness()
-  await expect(cache.answer(readOf(), async () => ({ status: 200, fields, content }))).rejects.toThrow()
+  await expect(cache.response(readOf(), async () => ({ status: 200, headers, content }))).rejects.toThrow()
   expect(cache.stats().entries).toBe(0)
 })
 
 test('a response that is stale at once is not shared: each reader fetches its own', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
-  const answers = [0, 1].map(() => cache.answer(readOf({ policy: rfcPolicy }), forward))
+  const responses = [0, 1].map(() => cache.response(readOf({ policy: rfcPolicy }), forward))
   await settle()
-  calls[0]?.answer(response('one', ['Cache-Control', 'max-age=0', 'ETag', '"a"']))
+  calls[0]?.response(response('one', ['Cache-Control', 'max-age=0', 'ETag', '"a"']))
   await settle()
   expect(calls).toHaveLength(2)
-  calls[1]?.answer(response('two', ['Cache-Control', 'max-age=0', 'ETag', '"b"']))
-  expect(await Promise.all((await Promise.all(answers)).map(textOf))).toEqual(['one', 'two'])
+  calls[1]?.response(response('two', ['Cache-Control', 'max-age=0', 'ETag', '"b"']))
+  expect(await Promise.all((await Promise.all(responses)).map(textOf))).toEqual(['one', 'two'])
 })
 
-const from = (browser: string) => readOf({ fields: { 'user-agent': browser } })
+const from = (browser: string) => readOf({ headers: { 'user-agent': browser } })
 
 /** Answers each upstream request at once; `isHealthy` decides how, by the number of the request from 0. */
 const failing = async (
@@ -190,18 +192,18 @@ const failing = async (
     await settle()
     const call = calls[at]
     if (call === undefined) return
-    if (isHealthy(at)) call.answer(response('fine'))
+    if (isHealthy(at)) call.response(response('fine'))
     else fail(call)
   }
 }
 
 const failures: readonly (readonly [string, (call: PendingForward) => void])[] = [
-  ['is answered with a server error', (call) => call.answer(response('boom', [], 500))],
+  ['is answered with a server error', (call) => call.response(response('boom', [], 500))],
   ['breaks the connection', (call) => call.fail(new GatewayError('upstream_broken'))],
   ['is not answered in time', (call) => call.fail(new GatewayError('upstream_timeout'))],
-  ['is refused as too large', (call) => call.answer(response('too large', [], 431))],
-  ['is refused as malformed', (call) => call.answer(response('malformed', [], 400))],
-  ['gets an encoding it does not take', (call) => call.answer(response('none', [], 406))],
+  ['is refused as too large', (call) => call.response(response('too large', [], 431))],
+  ['is refused as malformed', (call) => call.response(response('malformed', [], 400))],
+  ['gets an encoding it does not take', (call) => call.response(response('none', [], 406))],
 ]
 
 test.each(failures)(
@@ -209,13 +211,13 @@ test.each(failures)(
   async (_, fail) => {
     const { cache } = harness()
     const { forward, calls } = scriptedForward()
-    const first = cache.answer(readOf({ fields: { 'x-boom': '1' } }), forward)
-    const others = Array.from({ length: 100 }, (_, at) => cache.answer(from(`browser ${at}`), forward))
+    const first = cache.response(readOf({ headers: { 'x-boom': '1' } }), forward)
+    const others = Array.from({ length: 100 }, (_, at) => cache.response(from(`browser ${at}`), forward))
     await Promise.all([failing(calls, (at) => at > 0, fail), Promise.allSettled([first])])
     const done = await Promise.all(others)
     expect(new Set(await Promise.all(done.map(textOf)))).toEqual(new Set(['fine']))
     expect(calls).toHaveLength(2)
-    expect(await textOf(await cache.answer(from('later'), forward))).toBe('fine')
+    expect(await textOf(await cache.response(from('later'), forward))).toBe('fine')
   },
 )
 
@@ -224,8 +226,8 @@ test.each(failures.slice(0, 3))(
   async (_, fail) => {
     const { cache } = harness()
     const { forward, calls } = scriptedForward()
-    const answers = Array.from({ length: 100 }, (_, at) => cache.answer(from(`browser ${at}`), forward))
-    const settled = Promise.allSettled(answers)
+    const responses = Array.from({ length: 100 }, (_, at) => cache.response(from(`browser ${at}`), forward))
+    const settled = Promise.allSettled(responses)
     await failing(calls, () => false, fail)
     for (const one of await settled) {
       if (one.status === 'fulfilled') expect(one.value.status).toBe(500)
@@ -238,8 +240,8 @@ test.each(failures.slice(0, 3))(
 test('waiting readers send no second request to an upstream that cannot be reached', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
-  const answers = Array.from({ length: 20 }, (_, at) => cache.answer(from(`browser ${at}`), forward))
-  const settled = Promise.allSettled(answers)
+  const responses = Array.from({ length: 20 }, (_, at) => cache.response(from(`browser ${at}`), forward))
+  const settled = Promise.allSettled(responses)
   await failing(
     calls,
     () => false,
@@ -249,15 +251,15 @@ test('waiting readers send no second request to an upstream that cannot be reach
   expect(calls).toHaveLength(1)
 })
 
-test('readers with the same request fields as the failed request share its failure', async () => {
+test('readers with the same request headers as the failed request share its failure', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
-  const same = Array.from({ length: 5 }, () => cache.answer(from('one'), forward))
-  const other = cache.answer(from('other'), forward)
+  const same = Array.from({ length: 5 }, () => cache.response(from('one'), forward))
+  const other = cache.response(from('other'), forward)
   await failing(
     calls,
     (at) => at === 1,
-    (call) => call.answer(response('boom', [], 500)),
+    (call) => call.response(response('boom', [], 500)),
   )
   expect((await Promise.all(same)).map(({ status }) => status)).toEqual([500, 500, 500, 500, 500])
   expect((await other).status).toBe(200)
@@ -267,10 +269,10 @@ test('readers with the same request fields as the failed request share its failu
 test('a content that always breaks off is fetched twice, however many readers wait', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
-  const answers = Array.from({ length: 50 }, (_, at) =>
-    cache.answer(readOf({ fields: { 'user-agent': `${at}`, 'if-none-match': '"x"' } }), forward),
+  const responses = Array.from({ length: 50 }, (_, at) =>
+    cache.response(readOf({ headers: { 'user-agent': `${at}`, 'if-none-match': '"x"' } }), forward),
   )
-  const settled = Promise.allSettled(answers)
+  const settled = Promise.allSettled(responses)
   const breaking = (): Readable =>
     Readable.from(
       (async function* () {
@@ -279,10 +281,10 @@ test('a content that always breaks off is fetched twice, however many readers wa
         throw new Error('reset')
       })(),
     )
-  const fields = ['Content-Length', '90000']
+  const headers = ['Content-Length', '90000']
   for (let at = 0; at < 6; at += 1) {
     await settle()
-    calls[at]?.answer({ status: 200, fields, content: breaking() })
+    calls[at]?.response({ status: 200, headers, content: breaking() })
     for (let turn = 0; turn < 5; turn += 1) await settle()
   }
   expect((await settled).every(({ status }) => status === 'rejected')).toBe(true)
@@ -293,26 +295,26 @@ test('a server error in response to a cookie is not shared with other callers', 
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const callers = ['a', 'b', 'c']
-  const answers = callers.map((cookie) =>
-    cache.answer(readOf({ policy: rfcPolicy, fields: { cookie } }), forward),
+  const responses = callers.map((cookie) =>
+    cache.response(readOf({ policy: rfcPolicy, headers: { cookie } }), forward),
   )
   for (let turn = 0; turn < 4; turn += 1) {
     await settle()
-    for (const [at, call] of calls.entries()) call.answer(response(`error ${at}`, [], 500))
+    for (const [at, call] of calls.entries()) call.response(response(`error ${at}`, [], 500))
   }
-  const texts = await Promise.all((await Promise.all(answers)).map(textOf))
+  const texts = await Promise.all((await Promise.all(responses)).map(textOf))
   expect(new Set(texts).size).toBe(3)
 })
 
 test('after a refused request, later readers of its target still share one fetch', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
-  const refused = cache.answer(readOf({ fields: { 'x-large': 'x' } }), forward)
-  calls[0]?.answer(response('too large', [], 431))
+  const refused = cache.response(readOf({ headers: { 'x-large': 'x' } }), forward)
+  calls[0]?.response(response('too large', [], 431))
   expect((await refused).status).toBe(431)
-  const later = [cache.answer(readOf(), forward), cache.answer(readOf(), forward)]
+  const later = [cache.response(readOf(), forward), cache.response(readOf(), forward)]
   await settle()
   expect(calls).toHaveLength(2)
-  calls[1]?.answer(response('fine'))
+  calls[1]?.response(response('fine'))
   expect(await Promise.all((await Promise.all(later)).map(textOf))).toEqual(['fine', 'fine'])
 })

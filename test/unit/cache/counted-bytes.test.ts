@@ -9,7 +9,7 @@ import {
   setTags,
 } from '../../../src/cache/store/stored-response.ts'
 import { createInvalidationLog, createUnsettledTags } from '../../../src/cache/store/tag-index.ts'
-import { varyKey } from '../../../src/http/caching-fields.ts'
+import { varyKey } from '../../../src/http/caching-headers.ts'
 import { type Harness, harness, readOf, response, safePolicy, settle } from './cache-fixture.ts'
 
 const at = { now: 0, monotonic: 0 }
@@ -17,7 +17,7 @@ const at = { now: 0, monotonic: 0 }
 type Facts = {
   readonly target?: string
   readonly partition?: string
-  readonly fields?: readonly string[]
+  readonly headers?: readonly string[]
   readonly sent?: Readonly<Record<string, string>>
   readonly content?: number
   readonly tags?: readonly string[]
@@ -32,10 +32,10 @@ const stored = (facts: Facts): StoredResponse => {
       dialect: '',
       partition: facts.partition ?? 'public',
     }),
-    head: { status: 200, fields: [...(facts.fields ?? [])] },
+    head: { status: 200, headers: [...(facts.headers ?? [])] },
     content: Buffer.alloc(facts.content ?? 2_000),
     partial: undefined,
-    selecting: { sentField: (name) => facts.sent?.[name] },
+    selecting: { sentHeader: (name) => facts.sent?.[name] },
     times: { requested: at, received: at },
     policy: safePolicy(),
     upstreamTag: facts.etag,
@@ -60,15 +60,15 @@ describe('cache.maxBytes counts', () => {
   test.each<[description: string, more: Facts, atLeast: number]>([
     ['the request target', { target: `/${long(5_000)}` }, 4_990],
     ['the content', { content: 9_000 }, 7_000],
-    ['response fields', { fields: ['X-A', long(3_000)] }, 3_000],
+    ['response fields', { headers: ['X-A', long(3_000)] }, 3_000],
     [
       'values of the request that a response varies by',
-      { fields: ['Vary', 'X-A'], sent: { 'x-a': long(100) } },
+      { headers: ['Vary', 'X-A'], sent: { 'x-a': long(100) } },
       100 + 'x-a'.length,
     ],
     [
       'names of the fields that a response varies by',
-      { fields: ['Vary', many(50).join(', ')] },
+      { headers: ['Vary', many(50).join(', ')] },
       50 * 24 + 400,
     ],
     ['tags, each with its place in the index', { tags: many(50) }, 50 * 100],
@@ -80,11 +80,11 @@ describe('cache.maxBytes counts', () => {
 })
 
 describe('long values of clients are stored as digests', () => {
-  const key = (value: string): string => varyKey(['accept-language'], { sentField: () => value })
+  const key = (value: string): string => varyKey(['accept-language'], { sentHeader: () => value })
 
-  test('a key of selecting fields has at most 128 characters', () => {
+  test('a key of selecting headers has at most 128 characters', () => {
     expect(key(long(14_000)).length).toBeLessThanOrEqual(128)
-    expect(stored({ fields: ['Vary', 'X-A'], sent: { 'x-a': long(14_000) } }).varyKey).toHaveLength(44)
+    expect(stored({ headers: ['Vary', 'X-A'], sent: { 'x-a': long(14_000) } }).varyKey).toHaveLength(44)
   })
 
   test('different long values have different keys', () => {
@@ -128,7 +128,7 @@ describe('what stored responses have in the JavaScript heap is bounded', () => {
   const fill = async (targetOf: (number: number) => string, content: string) => {
     const { cache } = harness({ maxBytes: 10_000_000, maxHeapBytes: 1_000_000 })
     for (let number = 0; number < 500; number += 1)
-      await cache.answer(readOf({ target: targetOf(number) }), async () => response(content))
+      await cache.response(readOf({ target: targetOf(number) }), async () => response(content))
     return { cache, entries: cache.stats().entries }
   }
 
@@ -137,7 +137,7 @@ describe('what stored responses have in the JavaScript heap is bounded', () => {
     expect(entries).toBeGreaterThan(80)
     expect(entries).toBeLessThan(120)
     const last = readOf({ target: `/499/${long(8_000)}` })
-    expect((await cache.answer(last, async () => response('y'))).outcome).toBe('hit')
+    expect((await cache.response(last, async () => response('y'))).outcome).toBe('hit')
   })
 
   test('contents do not count', async () => {
@@ -160,7 +160,7 @@ describe('what stored responses have in the JavaScript heap is bounded', () => {
     await settle()
     expect(cache.stats().entries).toBe(0)
     for (let number = 0; number < 80; number += 1)
-      await cache.answer(readOf({ target: `/b${targetOf(number)}` }), async () => response('x'))
+      await cache.response(readOf({ target: `/b${targetOf(number)}` }), async () => response('x'))
     expect(cache.stats().entries).toBe(80)
   })
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type BypassReason, type CachePolicy, decideCaching } from '../../../src/cache/decide-caching.ts'
-import type { RequestFields } from '../../../src/http/message.ts'
-import { sensitivityOf } from '../../../src/wordpress/tags/sensitivity.ts'
+import type { RequestHeaders } from '../../../src/http/message.ts'
+import { uncacheableReasonOf } from '../../../src/wordpress/tags/uncacheable.ts'
 import { cost } from '../../support/cost.ts'
 import { rfcPolicy, safePolicy } from './cache-fixture.ts'
 
@@ -9,10 +9,15 @@ const publicRule = safePolicy()
 const credentialRule = safePolicy({ scope: 'credential' })
 const noRule: CachePolicy = { profile: 'safe', rule: undefined }
 
-const decide = (policy: CachePolicy, fields: RequestFields, query = '', method = 'GET', hasContent = false) =>
-  decideCaching({ method, fields, hasContent, sensitive: sensitivityOf('/x', query) }, policy)
+const decide = (
+  policy: CachePolicy,
+  headers: RequestHeaders,
+  query = '',
+  method = 'GET',
+  hasContent = false,
+) => decideCaching({ method, headers, hasContent, uncacheable: uncacheableReasonOf('/x', query) }, policy)
 
-test.each<[string, CachePolicy, RequestFields, string, BypassReason]>([
+test.each<[string, CachePolicy, RequestHeaders, string, BypassReason]>([
   ['no rule', noRule, {}, '', 'no-rule'],
   ['a credential', publicRule, { authorization: 'Basic x' }, '', 'authorization'],
   ['a login cookie', publicRule, { cookie: 'wordpress_logged_in_abc=1' }, '', 'cookie'],
@@ -45,11 +50,11 @@ test.each<[string, CachePolicy, RequestFields, string, BypassReason]>([
   ['context edit, anonymous, under credential scope', credentialRule, {}, 'context=edit', 'context-edit'],
   ['no-store', publicRule, { 'cache-control': 'max-age=0, No-Store' }, '', 'request-no-store'],
   ['no-store in the wide profile', rfcPolicy, { 'cache-control': 'no-store' }, '', 'request-no-store'],
-])('a read with %s bypasses the cache', (_, policy, fields, query, reason) => {
-  expect(decide(policy, fields, query)).toEqual({ kind: 'bypass', reason })
+])('a read with %s bypasses the cache', (_, policy, headers, query, reason) => {
+  expect(decide(policy, headers, query)).toEqual({ kind: 'bypass', reason })
 })
 
-test.each<[string, CachePolicy, RequestFields, string]>([
+test.each<[string, CachePolicy, RequestHeaders, string]>([
   ['nothing special', publicRule, {}, 'per_page=5'],
   ['public statuses', publicRule, {}, 'status=publish,inherit'],
   ['context view', publicRule, {}, 'context=view'],
@@ -57,13 +62,13 @@ test.each<[string, CachePolicy, RequestFields, string]>([
   ['no-cache', publicRule, { 'cache-control': 'no-cache' }, ''],
   ['a credential in the wide profile', rfcPolicy, { authorization: 'x' }, ''],
   ['a cookie in the wide profile', rfcPolicy, { cookie: 'session=1' }, ''],
-])('a read with %s is public', (_, policy, fields, query) => {
-  expect(decide(policy, fields, query)).toEqual({ kind: 'read', partition: 'public', withhold: [] })
+])('a read with %s is public', (_, policy, headers, query) => {
+  expect(decide(policy, headers, query)).toEqual({ kind: 'read', partition: 'public', strip: [] })
 })
 
 test('requests with harmless cookies read through the cache, and the cookies are not forwarded', () => {
   const cookie = '_ga=1; _ga_X=2; wp-settings-1=a; wordpress_test_cookie=1; __utma=1;'
-  expect(decide(publicRule, { cookie })).toEqual({ kind: 'read', partition: 'public', withhold: ['cookie'] })
+  expect(decide(publicRule, { cookie })).toEqual({ kind: 'read', partition: 'public', strip: ['cookie'] })
 })
 
 test.each([
@@ -76,7 +81,7 @@ test.each([
   '_gid=1; _fbp=1',
   'sbjs_current=typ%3Dtypein; tk_ai=x; _ttp=1',
 ])('a read with the cookies %s is public, and none of them is sent on', (cookie) => {
-  expect(decide(publicRule, { cookie })).toEqual({ kind: 'read', partition: 'public', withhold: ['cookie'] })
+  expect(decide(publicRule, { cookie })).toEqual({ kind: 'read', partition: 'public', strip: ['cookie'] })
 })
 
 test.each([
@@ -98,7 +103,7 @@ test('a cookie that the configuration names harmless allows caching; its case co
   expect(decide(policy, { cookie: 'PHPSESSID=x; theme_colour=dark; _ga=1' })).toEqual({
     kind: 'read',
     partition: 'public',
-    withhold: ['cookie'],
+    strip: ['cookie'],
   })
   expect(decide(policy, { cookie: 'phpsessid=x' }).kind).toBe('bypass')
   expect(decide(policy, { cookie: 'PHPSESSID2=x' }).kind).toBe('bypass')
@@ -123,12 +128,12 @@ test('under credential scope each credential has its own partition, also for dra
     partition: 'credential',
     credential: 'Bearer a',
     endsAt: Number.POSITIVE_INFINITY,
-    withhold: [],
+    strip: [],
   })
 })
 
-const endOf = (fields: RequestFields): number | undefined => {
-  const decision = decide(credentialRule, fields)
+const endOf = (headers: RequestHeaders): number | undefined => {
+  const decision = decide(credentialRule, headers)
   return decision.kind === 'read' && decision.partition === 'credential' ? decision.endsAt : undefined
 }
 const endOfToken = (token: string): number | undefined => endOf({ authorization: token })
@@ -136,12 +141,12 @@ const segment = (value: object): string => Buffer.from(JSON.stringify(value)).to
 const token = (exp: number, before = ''): string =>
   `${segment({ alg: 'ES256' })}.${Buffer.from(before + JSON.stringify({ exp })).toString('base64url')}.c2ln`
 
-test.each<[string, RequestFields]>([
+test.each<[string, RequestHeaders]>([
   ['alone, beside an empty object', { 'x-auth-token': `e30.${segment({ exp: 9 })}` }],
   ['alone', { authorization: `Bearer ${token(9)}` }],
   ['behind a later one', { authorization: `Bearer ${token(20)}, ${token(9)}` }],
   ['in another field', { authorization: `Bearer ${token(20)}`, 'x-auth-token': token(9) }],
-  ...['\t', '\n', '\r', ' '].map((space): [string, RequestFields] => [
+  ...['\t', '\n', '\r', ' '].map((space): [string, RequestHeaders] => [
     `with ${JSON.stringify(space)} in front of its claims and in them`,
     {
       authorization: token(9, space),
@@ -149,8 +154,8 @@ test.each<[string, RequestFields]>([
     },
   ]),
   ['behind other words', { authorization: `Custom ${'example.org '.repeat(500)}token=${token(9)}` }],
-])('what is stored for a token ends with it: %s', (_, fields) => {
-  expect(endOf(fields)).toBe(9_000)
+])('what is stored for a token ends with it: %s', (_, headers) => {
+  expect(endOf(headers)).toBe(9_000)
 })
 
 test('segments of more tokens than any client sends count as an expired token, wherever they stand', () => {
@@ -162,15 +167,15 @@ test('segments of more tokens than any client sends count as an expired token, w
   )
 })
 
-test.each<[string, RequestFields]>([
+test.each<[string, RequestHeaders]>([
   ['a long value', { authorization: 'eyJ.'.repeat(4_000) }],
   ['a long value of words', { authorization: 'eyJ. '.repeat(3_200) }],
   [
     'many fields',
     Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`x-token-${at}`, 'eyJ.'.repeat(16)])),
   ],
-])('beginnings of JSON in %s cost little', (_, fields) => {
-  expect(cost(() => decide(credentialRule, fields), 3)).toBeLessThan(3)
+])('beginnings of JSON in %s cost little', (_, headers) => {
+  expect(cost(() => decide(credentialRule, headers), 3)).toBeLessThan(3)
 })
 
 test('a read with content bypasses the cache', () => {
@@ -240,8 +245,8 @@ const credentialNames = [
 
 test.each(credentialNames)('%s is a credential as Authorization is', (name) => {
   expect(decide(publicRule, { [name]: 'a' })).toEqual({ kind: 'bypass', reason: 'authorization' })
-  const partOf = (fields: RequestFields): string => {
-    const decision = decide(credentialRule, fields)
+  const partOf = (headers: RequestHeaders): string => {
+    const decision = decide(credentialRule, headers)
     return decision.kind === 'read' && decision.partition === 'credential' ? decision.credential : 'none'
   }
   const parts = [
@@ -255,7 +260,7 @@ test.each(credentialNames)('%s is a credential as Authorization is', (name) => {
   expect(new Set(parts).size).toBe(parts.length)
 })
 
-test('a field that the configuration names harmless is no credential, in any case of its name', () => {
+test('a header that the configuration names harmless is no credential, in any case of its name', () => {
   const policy = { ...publicRule, harmlessFields: ['x-user-agent-class'] }
   expect(decide(policy, { 'x-user-agent-class': 'phone' }).kind).toBe('read')
   expect(decide(policy, { 'x-user-agent-class': 'phone', 'x-user': 'a' }).kind).toBe('bypass')

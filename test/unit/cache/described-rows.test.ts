@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Change } from '../../../src/service/contract.ts'
 import { tagger } from './site-fixture.ts'
 
-const head = { status: 200, fields: [], content: Buffer.from('{}') }
+const head = { status: 200, headers: [], content: Buffer.from('{}') }
 
 /** Does a change reach a response that the companion describes by these lists? */
 const reaches = (change: Change, lists: string): boolean => {

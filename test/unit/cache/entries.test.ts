@@ -6,9 +6,9 @@ test('stored responses are listed largest or oldest first, without content or cr
   const { cache, clock } = harness()
   const partition = createPartitions()('Bearer secret')
   const key = cacheKey({ service: 'site', target: '/own', dialect: '', partition })
-  await cache.answer(readOf({ target: '/small', tags: ['t'] }), async () => response('x'))
+  await cache.response(readOf({ target: '/small', tags: ['t'] }), async () => response('x'))
   clock.advance(5000)
-  await cache.answer(readOf({ key, partition: 'credential' }), async () => response('x'.repeat(500)))
+  await cache.response(readOf({ key, partition: 'credential' }), async () => response('x'.repeat(500)))
   clock.advance(5000)
   expect(cache.entries('bytes', 10).map(({ target }) => target)).toEqual(['/own', '/small'])
   expect(cache.entries('age', 1)).toEqual([
@@ -26,7 +26,7 @@ test('stored responses are listed largest or oldest first, without content or cr
       tags: ['t'],
     },
   ])
-  await cache.answer(readOf({ target: '/small', tags: ['t'] }), async () => response('x'))
+  await cache.response(readOf({ target: '/small', tags: ['t'] }), async () => response('x'))
   expect(cache.entries('hits', 10).map(({ target, hits }) => [target, hits])).toEqual([
     ['/small', 1],
     ['/own', 0],
@@ -43,11 +43,11 @@ test('one credential has one partition as long as the process lives, and another
   expect(partitionOf('a')).not.toBe(createPartitions()('a'))
 })
 
-test('a flood of selecting fields keeps a bounded number of variants', async () => {
+test('a flood of selecting headers keeps a bounded number of variants', async () => {
   const { cache } = harness()
   for (let i = 0; i < 100; i += 1) {
-    const read = readOf({ fields: { origin: `https://${i}.test` } })
-    await cache.answer(read, async () => response('x', ['Vary', 'Origin']))
+    const read = readOf({ headers: { origin: `https://${i}.test` } })
+    await cache.response(read, async () => response('x', ['Vary', 'Origin']))
   }
   expect(cache.stats().entries).toBe(16)
 })
@@ -55,7 +55,7 @@ test('a flood of selecting fields keeps a bounded number of variants', async () 
 test('a flood of targets keeps the bytes bounded', async () => {
   const { cache, events } = harness({ maxBytes: 50_000 })
   for (let i = 0; i < 500; i += 1) {
-    await cache.answer(readOf({ target: `/${i}`, tags: [`t${i}`] }), async () => response('x'.repeat(1000)))
+    await cache.response(readOf({ target: `/${i}`, tags: [`t${i}`] }), async () => response('x'.repeat(1000)))
   }
   const { bytes, tags, entries } = cache.stats()
   expect(bytes).toBeLessThanOrEqual(50_000)

@@ -7,7 +7,7 @@ import { pause } from '../../support/origin.ts'
 import { settle } from './cache-fixture.ts'
 
 const fillOf = (source: Readable, maxBytes: number, stallTimeoutMs = 10_000): Fill =>
-  new Fill({ status: 200, fields: [] }, source, maxBytes, unlimited, stallTimeoutMs)
+  new Fill({ status: 200, headers: [] }, source, maxBytes, unlimited, stallTimeoutMs)
 
 const all = async (content: Readable): Promise<Buffer> => {
   const chunks: Buffer[] = []

@@ -9,8 +9,8 @@ import type { ResponseHints } from '../../../src/http/message.ts'
 import { rfcPolicy, safePolicy, startOfTest } from './cache-fixture.ts'
 
 const at = (seconds: number): string => formatHttpDate(startOfTest + seconds * 1000)
-const lifetime = (fields: readonly string[], policy: CachePolicy, status = 200) =>
-  freshnessLifetime({ status, fields }, responseControl(fields), policy, startOfTest)
+const lifetime = (headers: readonly string[], policy: CachePolicy, status = 200) =>
+  freshnessLifetime({ status, headers }, responseControl(headers), policy, startOfTest)
 
 const date = ['Date', at(0)]
 
@@ -45,8 +45,8 @@ test.each<[string, readonly string[], number]>([
   ['a heuristic of a day at most', ['Last-Modified', at(-1e8), ...date], 86_400],
   ['a Last-Modified in the future', ['Last-Modified', at(1000), ...date], 0],
   ['nothing', [], 0],
-])('by the RFC: %s', (_, fields, seconds) => {
-  expect(lifetime(fields, rfcPolicy).lifetimeMs).toBe(seconds * 1000)
+])('by the RFC: %s', (_, headers, seconds) => {
+  expect(lifetime(headers, rfcPolicy).lifetimeMs).toBe(seconds * 1000)
 })
 
 test.each<[string, readonly string[], CachePolicy, number, number]>([
@@ -58,8 +58,8 @@ test.each<[string, readonly string[], CachePolicy, number, number]>([
   ['the negative ttl', [], safePolicy({ negativeTtlMs: 3000 }), 404, 3],
   ['nothing for a 404 without one', [], safePolicy(), 404, 0],
   ['nothing for other statuses', [], safePolicy({ negativeTtlMs: 3000 }), 400, 0],
-])('by policy: %s', (_, fields, policy, status, seconds) => {
-  expect(lifetime(fields, policy, status).lifetimeMs).toBe(seconds * 1000)
+])('by policy: %s', (_, headers, policy, status, seconds) => {
+  expect(lifetime(headers, policy, status).lifetimeMs).toBe(seconds * 1000)
 })
 
 type AskedWith = { readonly partition: 'public' | 'credential'; readonly authorized: boolean }
@@ -69,9 +69,9 @@ const withCredential: AskedWith = { partition: 'public', authorized: true }
 const ownPart: AskedWith = { partition: 'credential', authorized: true }
 const fresh = ['Cache-Control', 'max-age=60']
 
-const kept = (fields: readonly string[], asked: AskedWith, policy: CachePolicy, status = 200): string => {
+const kept = (headers: readonly string[], asked: AskedWith, policy: CachePolicy, status = 200): string => {
   const { authorized, partition } = asked
-  const decision = storageOf({ status, fields }, { partition, fields: {}, policy }, startOfTest, authorized)
+  const decision = storageOf({ status, headers }, { partition, headers: {}, policy }, startOfTest, authorized)
   return decision.kind === 'store' ? 'store' : decision.reason
 }
 
@@ -208,15 +208,15 @@ test.each<[string, readonly string[], AskedWith, CachePolicy, number, string]>([
     200,
     'store',
   ],
-])('storing %s', (_, fields, asked, policy, status, expected) => {
-  expect(kept(fields, asked, policy, status)).toBe(expected)
+])('storing %s', (_, headers, asked, policy, status, expected) => {
+  expect(kept(headers, asked, policy, status)).toBe(expected)
 })
 
 test('a 304 with one hint for the gateway leaves the other as it was', () => {
   const hints = { tags: 'v1;n=1;complete;c=77', maxAge: '300' }
-  const stored = { status: 200, fields: [], upstreamTag: undefined, hints } as unknown as StoredResponse
+  const stored = { status: 200, headers: [], upstreamTag: undefined, hints } as unknown as StoredResponse
   const freshened = (given: ResponseHints | undefined) =>
-    freshenedHead(stored, { status: 304, fields: [], hints: given }, 0).hints
+    freshenedHead(stored, { status: 304, headers: [], hints: given }, 0).hints
   expect(freshened({ tags: undefined, maxAge: '60' })).toEqual({ ...hints, maxAge: '60' })
   expect(freshened({ tags: 'v1;n=0', maxAge: undefined })).toEqual({ ...hints, tags: 'v1;n=0' })
   expect(freshened(undefined)).toEqual(hints)

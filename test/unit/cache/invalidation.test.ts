@@ -18,13 +18,13 @@ const tags = ['site/item/posts/5']
 
 test('responses with an invalidated tag are removed, the others stay', async () => {
   const { cache } = harness()
-  await cache.answer(readOf({ target: '/5', tags }), async () => response('five'))
-  await cache.answer(readOf({ target: '/6', tags: ['site/item/posts/6'] }), async () => response('six'))
+  await cache.response(readOf({ target: '/5', tags }), async () => response('five'))
+  await cache.response(readOf({ target: '/6', tags: ['site/item/posts/6'] }), async () => response('six'))
   expect(cache.invalidate(tags)).toBe(1)
-  expect((await cache.answer(readOf({ target: '/5', tags }), async () => response('new'))).outcome).toBe(
+  expect((await cache.response(readOf({ target: '/5', tags }), async () => response('new'))).outcome).toBe(
     'miss',
   )
-  expect((await cache.answer(readOf({ target: '/6', tags }), async () => response('new'))).outcome).toBe(
+  expect((await cache.response(readOf({ target: '/6', tags }), async () => response('new'))).outcome).toBe(
     'hit',
   )
 })
@@ -32,9 +32,9 @@ test('responses with an invalidated tag are removed, the others stay', async () 
 test('a response that was requested before an invalidation and arrives after it is not stored', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
-  const before = cache.answer(readOf({ tags }), forward)
+  const before = cache.response(readOf({ tags }), forward)
   cache.invalidate(tags)
-  calls[0]?.answer(response('old'))
+  calls[0]?.response(response('old'))
   expect(await textOf(await before)).toBe('old')
   expect(cache.stats().entries).toBe(0)
 })
@@ -42,28 +42,28 @@ test('a response that was requested before an invalidation and arrives after it 
 test('a reader after an invalidation does not join a fetch that started before it', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
-  const before = cache.answer(readOf({ tags }), forward)
+  const before = cache.response(readOf({ tags }), forward)
   cache.invalidate(tags)
-  const after = [cache.answer(readOf({ tags }), forward), cache.answer(readOf({ tags }), forward)]
+  const after = [cache.response(readOf({ tags }), forward), cache.response(readOf({ tags }), forward)]
   expect(calls).toHaveLength(2)
-  calls[1]?.answer(response('new'))
+  calls[1]?.response(response('new'))
   expect(await Promise.all((await Promise.all(after)).map(textOf))).toEqual(['new', 'new'])
-  calls[0]?.answer(response('old'))
+  calls[0]?.response(response('old'))
   expect(await textOf(await before)).toBe('old')
-  expect(await textOf(await cache.answer(readOf({ tags }), forward))).toBe('new')
+  expect(await textOf(await cache.response(readOf({ tags }), forward))).toBe('new')
 })
 
 test('when only the response shows that it was overtaken, the waiting reader fetches again', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
   const onlyInContent: CacheRead['tags'] = ({ content }) => (content.includes('embedded') ? tags : [])
-  const before = cache.answer(readOf({ tags: onlyInContent }), forward)
+  const before = cache.response(readOf({ tags: onlyInContent }), forward)
   cache.invalidate(tags)
-  const after = cache.answer(readOf({ tags: onlyInContent }), forward)
+  const after = cache.response(readOf({ tags: onlyInContent }), forward)
   expect(calls).toHaveLength(1)
-  calls[0]?.answer(response('old embedded'))
+  calls[0]?.response(response('old embedded'))
   await settle()
-  calls[1]?.answer(response('new embedded'))
+  calls[1]?.response(response('new embedded'))
   expect(await textOf(await before)).toBe('old embedded')
   expect(await textOf(await after)).toBe('new embedded')
 })
@@ -71,26 +71,26 @@ test('when only the response shows that it was overtaken, the waiting reader fet
 test('when the content is known, a later reader does not join the fetch', async () => {
   const { cache, clock } = harness()
   const { forward, calls } = scriptedForward()
-  await cache.answer(readOf({ tags }), async () => response('older'))
+  await cache.response(readOf({ tags }), async () => response('older'))
   clock.advance(61_000)
-  const before = cache.answer(readOf({ tags }), forward)
+  const before = cache.response(readOf({ tags }), forward)
   cache.invalidate(tags)
-  const after = cache.answer(readOf({ tags }), forward)
+  const after = cache.response(readOf({ tags }), forward)
   expect(calls).toHaveLength(2)
-  calls[1]?.answer(response('new'))
+  calls[1]?.response(response('new'))
   expect(await textOf(await after)).toBe('new')
-  calls[0]?.answer(response('old'))
+  calls[0]?.response(response('old'))
   expect(await textOf(await before)).toBe('old')
-  expect(await textOf(await cache.answer(readOf({ tags }), forward))).toBe('new')
+  expect(await textOf(await cache.response(readOf({ tags }), forward))).toBe('new')
 })
 
 test('an invalidation of other tags leaves the fetch joinable', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
-  const first = cache.answer(readOf({ tags }), forward)
+  const first = cache.response(readOf({ tags }), forward)
   cache.invalidate(['site/item/posts/6'])
-  const second = cache.answer(readOf({ tags }), forward)
-  calls[0]?.answer(response('one'))
+  const second = cache.response(readOf({ tags }), forward)
+  calls[0]?.response(response('one'))
   expect((await second).outcome).toBe('collapsed')
   await first
   expect(calls).toHaveLength(1)
@@ -101,38 +101,38 @@ test('a validation that started before an invalidation freshens nothing', async 
   const { cache, clock } = harness()
   const { forward, calls } = scriptedForward()
   const read = () => readOf({ tags, policy: rfcPolicy })
-  await cache.answer(read(), async () => response('old', ['ETag', '"a"', 'Cache-Control', 'max-age=5']))
+  await cache.response(read(), async () => response('old', ['ETag', '"a"', 'Cache-Control', 'max-age=5']))
   clock.advance(6000)
-  const validating = cache.answer(read(), forward)
+  const validating = cache.response(read(), forward)
   cache.invalidate(tags)
-  calls[0]?.answer({ status: 304, fields: ['ETag', '"a"'], content: undefined })
+  calls[0]?.response({ status: 304, headers: ['ETag', '"a"'], content: undefined })
   expect(await textOf(await validating)).toBe('old')
   expect(cache.stats().entries).toBe(0)
-  const after = await cache.answer(read(), async ({ fields }) => response(`new ${Object.keys(fields)}`))
+  const after = await cache.response(read(), async ({ headers }) => response(`new ${Object.keys(headers)}`))
   expect(await textOf(after)).toBe('new ')
 })
 
 test('an invalidated response is served neither during a fetch nor when the upstream fails', async () => {
   const { cache, clock } = harness()
   const policy = safePolicy({ staleWhileRevalidateMs: 60_000, staleIfErrorMs: 60_000 })
-  await cache.answer(readOf({ tags, policy }), async () => response('old'))
+  await cache.response(readOf({ tags, policy }), async () => response('old'))
   clock.advance(61_000)
   cache.invalidate(tags)
   const failing = async () => {
     throw new Error('down')
   }
-  await expect(cache.answer(readOf({ tags, policy }), failing)).rejects.toThrow('down')
+  await expect(cache.response(readOf({ tags, policy }), failing)).rejects.toThrow('down')
 })
 
 test('a background fetch that started before an invalidation stores nothing', async () => {
   const { cache, clock } = harness()
   const { forward, calls } = scriptedForward()
   const policy = safePolicy({ staleWhileRevalidateMs: 60_000 })
-  await cache.answer(readOf({ tags, policy }), async () => response('old'))
+  await cache.response(readOf({ tags, policy }), async () => response('old'))
   clock.advance(61_000)
-  expect((await cache.answer(readOf({ tags, policy }), forward)).outcome).toBe('stale')
+  expect((await cache.response(readOf({ tags, policy }), forward)).outcome).toBe('stale')
   cache.invalidate(tags)
-  calls[0]?.answer(response('old too'))
+  calls[0]?.response(response('old too'))
   await settle()
   expect(cache.stats().entries).toBe(0)
 })
@@ -140,21 +140,21 @@ test('a background fetch that started before an invalidation stores nothing', as
 test('an older response never replaces a newer one', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
-  const slow = cache.answer(readOf({ fields: { range: 'bytes=0-99' } }), forward)
-  const quick = cache.answer(readOf(), forward)
-  calls[1]?.answer(response('newer'))
+  const slow = cache.response(readOf({ headers: { range: 'bytes=0-99' } }), forward)
+  const quick = cache.response(readOf(), forward)
+  calls[1]?.response(response('newer'))
   await quick
-  calls[0]?.answer(response('older'))
+  calls[0]?.response(response('older'))
   await slow
-  expect(await textOf(await cache.answer(readOf(), forward))).toBe('newer')
+  expect(await textOf(await cache.response(readOf(), forward))).toBe('newer')
 })
 
 test('targets are invalidated in every partition', async () => {
   const { cache } = harness()
   for (const partition of ['public', 'credential'] as const) {
-    await cache.answer(readOf({ target: '/t?x=1', partition }), async () => response(partition))
+    await cache.response(readOf({ target: '/t?x=1', partition }), async () => response(partition))
   }
-  await cache.answer(readOf({ target: '/t' }), async () => response('other'))
+  await cache.response(readOf({ target: '/t' }), async () => response('other'))
   expect(cache.invalidate([targetKey('site', '/t?x=1')])).toBe(2)
   expect(cache.invalidate([targetKey('other', '/t')])).toBe(0)
   expect(cache.stats().entries).toBe(1)
@@ -163,9 +163,9 @@ test('targets are invalidated in every partition', async () => {
 test('the response to an invalidated target is not stored', async () => {
   const { cache } = harness()
   const { forward, calls } = scriptedForward()
-  const before = cache.answer(readOf({ target: '/t' }), forward)
+  const before = cache.response(readOf({ target: '/t' }), forward)
   cache.invalidate([targetKey('site', '/t')])
-  calls[0]?.answer(response('old'))
+  calls[0]?.response(response('old'))
   await before
   expect(cache.stats().entries).toBe(0)
 })
@@ -178,9 +178,9 @@ test.each([
   ['all', { kind: 'all' }, 3],
 ] as const)('a purge by %s counts in a dry run and then removes', async (_, selector, expected) => {
   const { cache } = harness()
-  await cache.answer(readOf({ target: '/a/1', tags: ['t'] }), async () => response('1'))
-  await cache.answer(readOf({ target: '/a/2' }), async () => response('2'))
-  await cache.answer(readOf({ target: '/b', tags: ['t'] }), async () => response('3'))
+  await cache.response(readOf({ target: '/a/1', tags: ['t'] }), async () => response('1'))
+  await cache.response(readOf({ target: '/a/2' }), async () => response('2'))
+  await cache.response(readOf({ target: '/b', tags: ['t'] }), async () => response('3'))
   expect(cache.purge({ selector, mode: 'hard', dryRun: true })).toBe(expected)
   expect(cache.stats().entries).toBe(3)
   expect(cache.purge({ selector, mode: 'hard', dryRun: false })).toBe(expected)
@@ -200,19 +200,19 @@ test('a purge by several prefixes concerns what begins with one of them', () => 
 test('a soft purge keeps a response for the time in which staleness is allowed', async () => {
   const { cache } = harness()
   const policy = safePolicy({ staleIfErrorMs: 60_000 })
-  await cache.answer(readOf({ policy, tags: ['t'] }), async () => response('old'))
+  await cache.response(readOf({ policy, tags: ['t'] }), async () => response('old'))
   expect(cache.purge({ selector: { kind: 'tag', tag: 't' }, mode: 'soft', dryRun: false })).toBe(1)
-  const served = await cache.answer(readOf({ policy, tags: ['t'] }), async () => response('down', [], 503))
+  const served = await cache.response(readOf({ policy, tags: ['t'] }), async () => response('down', [], 503))
   expect(served.outcome).toBe('stale')
   expect(await textOf(served)).toBe('old')
-  const renewed = await cache.answer(readOf({ policy, tags: ['t'] }), async () => response('new'))
+  const renewed = await cache.response(readOf({ policy, tags: ['t'] }), async () => response('new'))
   expect(await textOf(renewed)).toBe('new')
 })
 
 test('after a write of unknown outcome, nothing that it may have changed is stored until it is settled', async () => {
   const { cache, clock } = harness()
   const read = async (text: string) =>
-    (await cache.answer(readOf({ tags }), async () => response(text))).outcome
+    (await cache.response(readOf({ tags }), async () => response(text))).outcome
   expect(await read('before')).toBe('miss')
   expect(cache.suspect(tags, 30_000)).toBe(1)
   expect(await read('still before')).toBe('miss')
@@ -228,13 +228,13 @@ test('a response that was requested before a late write and arrives when it cann
   const { forward, calls } = scriptedForward()
   cache.suspect(tags, 30_000)
   clock.advance(29_000)
-  const before = cache.answer(readOf({ tags }), forward)
+  const before = cache.response(readOf({ tags }), forward)
   // Now the write is carried out.
   clock.advance(2_000)
-  calls[0]?.answer(response('old'))
+  calls[0]?.response(response('old'))
   expect(await textOf(await before)).toBe('old')
   expect(cache.stats().entries).toBe(0)
-  expect((await cache.answer(readOf({ tags }), async () => response('new'))).outcome).toBe('miss')
+  expect((await cache.response(readOf({ tags }), async () => response('new'))).outcome).toBe('miss')
   expect(cache.stats().entries).toBe(1)
 })
 
@@ -275,7 +275,7 @@ const filled = async (count: number) => {
   const made = harness({ maxBytes: 1_000_000_000 })
   for (let i = 0; i < count; i += 1) {
     const tags = ['all', 'list', `item/${i}`, `tenth/${i % 10}`]
-    await made.cache.answer(readOf({ target: `/${i}`, tags }), async () => response('x'))
+    await made.cache.response(readOf({ target: `/${i}`, tags }), async () => response('x'))
   }
   return made
 }
@@ -298,17 +298,17 @@ describe('an operator purges 20,000 stored responses', () => {
       }
     })()
     events.length = 0
-    const overtaken = scriptedForward()
-    const before = cache.answer(readOf({ target: '/new', tags: ['all'] }), overtaken.forward)
+    const superseded = scriptedForward()
+    const before = cache.response(readOf({ target: '/new', tags: ['all'] }), superseded.forward)
     const purging = cache.purgeInTurns({ ...purge, dryRun: false })
-    overtaken.calls[0]?.answer(response('asked for before'))
+    superseded.calls[0]?.response(response('asked for before'))
     await before
     expect(await purging).toBe(20_000)
     going = false
     await others
     expect(turns).toBeGreaterThan(30)
     expect(events.filter(({ kind }) => kind === 'invalidated')).toMatchObject([{ entries: 20_000 }])
-    const again = await cache.answer(readOf({ target: '/19999' }), async () => response('new'))
+    const again = await cache.response(readOf({ target: '/19999' }), async () => response('new'))
     expect(await textOf(again)).toBe('new')
     expect(cache.stats().entries).toBe(purge.mode === 'soft' ? 20_000 : 1)
   })
@@ -317,16 +317,16 @@ describe('an operator purges 20,000 stored responses', () => {
 test('removing many responses does not delay readers: the index is cleared in turns', async () => {
   const { cache, events } = await filled(30_000)
   const waiting = scriptedForward()
-  const before = cache.answer(readOf({ target: '/new', tags: ['list'] }), waiting.forward)
+  const before = cache.response(readOf({ target: '/new', tags: ['list'] }), waiting.forward)
   expect(cache.invalidate(['list', 'tenth/3'])).toBe(30_000)
   // No read gets them any more, and the index is cleared later.
   expect(cache.stats().entries).toBe(0)
   expect(cache.stats().tags).toBeGreaterThan(20_000)
   expect(events.at(-1)).toEqual({ kind: 'invalidated', by: 'write', entries: 30_000, cut: 0 })
   const again = (target: string, text: string) =>
-    cache.answer(readOf({ target, tags: ['list'] }), async () => response(text))
+    cache.response(readOf({ target, tags: ['list'] }), async () => response(text))
   expect((await again('/7', 'stored while the rest is cleared')).outcome).toBe('miss')
-  waiting.calls[0]?.answer(response('asked for before'))
+  waiting.calls[0]?.response(response('asked for before'))
   await before
   expect(await textOf(await again('/new', 'new'))).toBe('new')
   expect(cache.invalidate(['item/8', 'tenth/3'])).toBe(0)
@@ -339,13 +339,13 @@ test('removing many responses does not delay readers: the index is cleared in tu
 test('everything is removed at once, however much it is', async () => {
   const { cache, events } = await filled(20_000)
   const waiting = scriptedForward()
-  const before = cache.answer(readOf({ target: '/new', tags: ['list'] }), waiting.forward)
+  const before = cache.response(readOf({ target: '/new', tags: ['list'] }), waiting.forward)
   expect(cache.purge({ selector: { kind: 'all' }, mode: 'hard', dryRun: false })).toBe(20_000)
   expect(events.at(-1)).toEqual({ kind: 'invalidated', by: 'purge', entries: 20_000, cut: 1 })
   expect(cache.stats()).toEqual({ entries: 0, bytes: 0, tags: 0 })
-  waiting.calls[0]?.answer(response('asked for before'))
+  waiting.calls[0]?.response(response('asked for before'))
   await before
-  const again = await cache.answer(readOf({ target: '/new', tags: ['list'] }), async () => response('new'))
+  const again = await cache.response(readOf({ target: '/new', tags: ['list'] }), async () => response('new'))
   expect(await textOf(again)).toBe('new')
   expect(cache.stats()).toMatchObject({ entries: 1, tags: 1 })
 })

@@ -17,10 +17,10 @@ test.each<[string, readonly string[], Buffer | string, boolean]>([
   ['no type at all', [], 'x', true],
   ['a coding that was not asked for', [...json, 'Content-Encoding', 'gzip'], '{"a":1}', false],
   ['no coding, in as many words', [...json, 'Content-Encoding', 'identity'], '{"a":1}', true],
-])('%s', (_, fields, content, readable) => {
-  expect(isReadable({ status: 200, fields, content: Buffer.from(content as string) })).toBe(readable)
+])('%s', (_, headers, content, readable) => {
+  expect(isReadable({ status: 200, headers, content: Buffer.from(content as string) })).toBe(readable)
 })
 
 test.each([204, 206])('a %i needs no readable content', (status) => {
-  expect(isReadable({ status, fields: json, content: Buffer.from('{"a":') })).toBe(true)
+  expect(isReadable({ status, headers: json, content: Buffer.from('{"a":') })).toBe(true)
 })

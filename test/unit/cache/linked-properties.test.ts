@@ -41,7 +41,7 @@ const reaches = (
   read: Read,
   { status = 200, before, given }: Written = {},
 ): boolean => {
-  const stored = new Set(tagger.storedTags(read.found, read.args ?? {}, json(read.body, read.fields)))
+  const stored = new Set(tagger.storedTags(read.found, read.args ?? {}, json(read.body, read.headers)))
   const row =
     status === 201 ? found(collection, 'collection') : found(collection, 'item', { id: String(body.id) })
   const shown = () => (before === undefined ? [] : [Buffer.from(JSON.stringify({ id: body.id, ...before }))])
@@ -128,8 +128,8 @@ describe('a response with what a plugin for search engines shows of its item', (
 
 describe('a property of ACF', () => {
   const comment = { id: 9, post: 2, parent: 0, status: 'approved' }
-  const withFields = (acf: unknown): Read => item('posts', 1, { ...post, acf })
-  const isReached = (acf: unknown) => reaches('comments', comment, withFields(acf), { status: 201 })
+  const withHeaders = (acf: unknown): Read => item('posts', 1, { ...post, acf })
+  const isReached = (acf: unknown) => reaches('comments', comment, withHeaders(acf), { status: 201 })
 
   test.each([
     ['texts, numbers and ids', { subtitle: 'A', related: [7, 8], group: { hero: 5 } }],

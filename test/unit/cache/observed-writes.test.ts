@@ -4,7 +4,7 @@ import type { Change } from '../../../src/service/contract.ts'
 import type { RowKind } from '../../../src/service/row.ts'
 import { changeReaches, found, json, type Read, reaches, type Write } from './site-fixture.ts'
 
-/** One line each: a write to a real WordPress, its status, and those of 66 answers that were different afterwards. */
+/** One line each: a write to a real WordPress, its status, and those of 66 responses that were different afterwards. */
 const recorded = readFileSync(new URL('fixtures/observed-writes.txt', import.meta.url), 'utf8')
 
 type Observation = {
@@ -47,7 +47,7 @@ const segmentsOf = (path: string): readonly string[] => {
 
 const kinds: Readonly<Record<string, RowKind>> = { revisions: 'revisions', autosaves: 'autosaves' }
 
-const findingOf = (path: string) => {
+const routeMatchOf = (path: string) => {
   const [collection = '', id, part] = segmentsOf(path)
   if (id === undefined) return found(collection, collection === 'search' ? 'lookup' : 'collection')
   if (id === 'lookup') return found(collection, 'lookup')
@@ -86,17 +86,17 @@ const embedding = {
 
 const readOf = (probe: string, shows = false): Read => {
   const [path = '', query = ''] = probe.split('?')
-  if (shownAt[path] !== undefined) return { found: findingOf(path), body: shownAt[path] }
+  if (shownAt[path] !== undefined) return { found: routeMatchOf(path), body: shownAt[path] }
   const listed = shows ? [{ id: 44, type: 'post' }] : []
   const body = query.includes('_embed') ? embedding : listed
-  return { found: findingOf(path), body, fields: ['X-WP-TotalPages', '3'] }
+  return { found: routeMatchOf(path), body, headers: ['X-WP-TotalPages', '3'] }
 }
 
 const writeOf = ({ method, path, status }: Observation): Write => {
-  const finding = findingOf(path)
-  const id = Number(finding.pathParameters['id'] ?? '700')
+  const routeMatch = routeMatchOf(path)
+  const id = Number(routeMatch.pathParameters['id'] ?? '700')
   const body = { id, author: 1, categories: [2], tags: [8] }
-  return { found: finding, method, response: json(body, [], status) }
+  return { found: routeMatch, method, response: json(body, [], status) }
 }
 
 /** The site index is the gateway's own document and not kept here. */
@@ -125,7 +125,7 @@ test('the record is read', () => {
 })
 
 test.each(observations.map((one) => [one.title, { ...one, path: pathOf(one) }] as const))(
-  '%s reaches every answer that was seen to change',
+  '%s reaches every response that was seen to change',
   (_, observation) => {
     const missed = observation.changed
       .filter(isCached)
@@ -177,7 +177,7 @@ const changeOf = ({ path }: Observation): Change => {
 }
 
 test.each(observations.map((one) => [one.title, { ...one, path: pathOf(one) }] as const))(
-  '%s reaches every answer that was seen to change, also when the companion tells of it',
+  '%s reaches every response that was seen to change, also when the companion tells of it',
   (_, observation) => {
     const missed = observation.changed
       .filter(isCached)

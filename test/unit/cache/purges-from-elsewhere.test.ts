@@ -14,7 +14,7 @@ const filled = async () => {
   const made = harness({ maxBytes: 1_000_000_000 })
   for (let i = 0; i < many; i += 1) {
     const read = readOf({ target: `/${i}`, tags: ['all', `item/${i}`], policy })
-    await made.cache.answer(read, async () => response('old'))
+    await made.cache.response(read, async () => response('old'))
   }
   return made
 }
@@ -61,9 +61,9 @@ describe('a purge in another process', () => {
     expect(lookups()).toBeLessThanOrEqual(1)
     const failing = async () => response('down', [], 503)
     for (const target of ['/0', '/777', `/${many - 1}`]) {
-      const answer = await cache.answer(readOf({ target, tags: ['all'], policy }), failing)
-      expect(await textOf(answer)).toBe(purge.mode === 'soft' ? 'old' : 'down')
-      expect(answer.outcome).toBe(purge.mode === 'soft' ? 'stale' : 'miss')
+      const response = await cache.response(readOf({ target, tags: ['all'], policy }), failing)
+      expect(await textOf(response)).toBe(purge.mode === 'soft' ? 'old' : 'down')
+      expect(response.outcome).toBe(purge.mode === 'soft' ? 'stale' : 'miss')
     }
   })
 })

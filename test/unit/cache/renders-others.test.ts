@@ -3,8 +3,8 @@ import { createRendersOthers } from '../../../src/wordpress/tags/site-tagger.ts'
 
 const rendersOthers = createRendersOthers()
 
-/** An answer as WordPress writes it. */
-const answerOf = (html: string): string =>
+/** A response as WordPress writes it. */
+const responseOf = (html: string): string =>
   JSON.stringify({ id: 5, content: { rendered: html } }).replaceAll('/', '\\/')
 
 test.each<[string, string]>([
@@ -26,7 +26,7 @@ test.each<[string, string]>([
   ['raw blocks that are saved as they are shown', '<!-- wp:paragraph {"align":"center"} --><p>x</p>'],
   ['an empty class', '<p class="">x</p>'],
 ])('%s renders no other things', (_, html) => {
-  expect(rendersOthers(answerOf(html))).toBe(false)
+  expect(rendersOthers(responseOf(html))).toBe(false)
 })
 
 test.each<[string, string]>([
@@ -49,7 +49,7 @@ test.each<[string, string]>([
   ['a raw block that renders others', '<!-- wp:latest-posts /-->'],
   ['what a template of PHP indents', '<ul>\n\t\t<li>x</li></ul>'],
 ])('%s may render other things', (_, html) => {
-  expect(rendersOthers(answerOf(html))).toBe(true)
+  expect(rendersOthers(responseOf(html))).toBe(true)
 })
 
 test('HTML that is hidden by escapes may render other things', () => {
@@ -57,7 +57,7 @@ test('HTML that is hidden by escapes may render other things', () => {
 })
 
 test('classes that stand for nothing but the item itself can be named', () => {
-  const html = answerOf(
+  const html = responseOf(
     '<p class="attachment"><a href="x"><img class="attachment-medium size-medium"></a></p>',
   )
   expect(rendersOthers(html)).toBe(true)
@@ -65,7 +65,9 @@ test('classes that stand for nothing but the item itself can be named', () => {
 })
 
 test('a long text takes one pass', () => {
-  const text = answerOf('<p class="has-text-align-center">Leaf, stem and root. <b>x</b></p>\n'.repeat(20_000))
+  const text = responseOf(
+    '<p class="has-text-align-center">Leaf, stem and root. <b>x</b></p>\n'.repeat(20_000),
+  )
   const before = performance.now()
   expect(rendersOthers(text)).toBe(false)
   // 1.5 MB; a pattern that goes back and forth would take minutes.

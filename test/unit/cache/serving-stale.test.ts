@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CachePolicy } from '../../../src/cache/decide-caching.ts'
-import { fieldValue } from '../../../src/http/message.ts'
+import { headerValue } from '../../../src/http/message.ts'
 import {
   cacheStatusOf,
   harness,
@@ -21,39 +21,39 @@ test('within the window a stale response is served at once and fetched once in t
   const { cache, clock } = harness()
   const policy = safePolicy({ staleWhileRevalidateMs: 30_000 })
   const { forward, calls } = scriptedForward()
-  await cache.answer(readOf({ policy }), async () => response('old'))
+  await cache.response(readOf({ policy }), async () => response('old'))
   clock.advance(70_000)
-  const served = [cache.answer(readOf({ policy }), forward), cache.answer(readOf({ policy }), forward)]
+  const served = [cache.response(readOf({ policy }), forward), cache.response(readOf({ policy }), forward)]
   expect(served[0]).not.toBeInstanceOf(Promise)
-  const answers = await Promise.all(served)
-  expect(answers.map((answer) => answer.outcome)).toEqual(['stale', 'stale'])
-  expect(answers.map(cacheStatusOf)).toEqual(Array(2).fill('trellis; hit; ttl=-10; detail=revalidating'))
-  expect(answers.map((answer) => fieldValue(answer.fields, 'age'))).toEqual(['70', '70'])
+  const responses = await Promise.all(served)
+  expect(responses.map((response) => response.outcome)).toEqual(['stale', 'stale'])
+  expect(responses.map(cacheStatusOf)).toEqual(Array(2).fill('trellis; hit; ttl=-10; detail=revalidating'))
+  expect(responses.map((response) => headerValue(response.headers, 'age'))).toEqual(['70', '70'])
   expect(calls).toHaveLength(1)
-  calls[0]?.answer(response('new'))
+  calls[0]?.response(response('new'))
   await settle()
-  const next = await cache.answer(readOf({ policy }), forward)
+  const next = await cache.response(readOf({ policy }), forward)
   expect([next.outcome, await textOf(next)]).toEqual(['hit', 'new'])
 })
 
 test('after the window the reader waits', async () => {
   const { cache, clock } = harness()
   const policy = safePolicy({ staleWhileRevalidateMs: 30_000 })
-  await cache.answer(readOf({ policy }), async () => response('old'))
+  await cache.response(readOf({ policy }), async () => response('old'))
   clock.advance(90_000)
-  expect(await textOf(await cache.answer(readOf({ policy }), async () => response('new')))).toBe('new')
+  expect(await textOf(await cache.response(readOf({ policy }), async () => response('new')))).toBe('new')
 })
 
 test('a failed fetch in the background is reported, and the next reader tries again', async () => {
   const { cache, clock, events } = harness()
   const policy = safePolicy({ staleWhileRevalidateMs: 30_000 })
-  await cache.answer(readOf({ policy }), async () => response('old'))
+  await cache.response(readOf({ policy }), async () => response('old'))
   clock.advance(70_000)
-  await cache.answer(readOf({ policy }), down)
+  await cache.response(readOf({ policy }), down)
   await settle()
   expect(events).toContainEqual({ kind: 'background-failed', service: 'site' })
   const { forward, calls } = scriptedForward()
-  expect((await cache.answer(readOf({ policy }), forward)).outcome).toBe('stale')
+  expect((await cache.response(readOf({ policy }), forward)).outcome).toBe('stale')
   expect(calls).toHaveLength(1)
 })
 
@@ -88,16 +88,16 @@ test.each<[string, CachePolicy, readonly string[], 'unreachable' | number, boole
     'unreachable',
     false,
   ],
-])('stale on error: %s', async (_, policy, fields, failure, served) => {
+])('stale on error: %s', async (_, policy, headers, failure, served) => {
   const { cache, clock } = harness()
-  await cache.answer(readOf({ policy }), async () => response('old', fields))
+  await cache.response(readOf({ policy }), async () => response('old', headers))
   clock.advance(70_000)
   const forward = failure === 'unreachable' ? down : async () => response('failed', [], failure)
-  const answer = await Promise.resolve(cache.answer(readOf({ policy }), forward)).catch(() => undefined)
+  const reply = await Promise.resolve(cache.response(readOf({ policy }), forward)).catch(() => undefined)
   if (served) {
-    expect(answer?.outcome).toBe('stale')
-    expect(answer && cacheStatusOf(answer)).toBe('trellis; hit; ttl=-10; detail=error')
-  } else expect(answer?.status).toBe(failure === 'unreachable' ? undefined : failure)
+    expect(reply?.outcome).toBe('stale')
+    expect(reply && cacheStatusOf(reply)).toBe('trellis; hit; ttl=-10; detail=error')
+  } else expect(reply?.status).toBe(failure === 'unreachable' ? undefined : failure)
 })
 
 test.each<[string, string, string, string]>([
@@ -112,16 +112,16 @@ test.each<[string, string, string, string]>([
   ['max-stale against must-revalidate', 'max-stale', 'max-age=5, must-revalidate', 'miss'],
 ])('a reader who asks for %s after ten seconds', async (_, wish, stated, outcome) => {
   const { cache, clock } = harness()
-  await cache.answer(readOf({ policy: rfcPolicy }), async () => response('old', ['Cache-Control', stated]))
+  await cache.response(readOf({ policy: rfcPolicy }), async () => response('old', ['Cache-Control', stated]))
   clock.advance(10_000)
-  const read = readOf({ policy: rfcPolicy, fields: { 'cache-control': wish } })
-  expect((await cache.answer(read, async () => response('new', ['Cache-Control', stated]))).outcome).toBe(
+  const read = readOf({ policy: rfcPolicy, headers: { 'cache-control': wish } })
+  expect((await cache.response(read, async () => response('new', ['Cache-Control', stated]))).outcome).toBe(
     outcome,
   )
 })
 
 test('only-if-cached gets 504 and sends no request to the upstream', async () => {
   const { cache } = harness()
-  const read = readOf({ policy: rfcPolicy, fields: { 'cache-control': 'only-if-cached' } })
-  expect((await cache.answer(read, down)).status).toBe(504)
+  const read = readOf({ policy: rfcPolicy, headers: { 'cache-control': 'only-if-cached' } })
+  expect((await cache.response(read, down)).status).toBe(504)
 })

@@ -6,7 +6,7 @@ import { siteTags } from '../../../src/wordpress/tags/tags.ts'
 
 export const tagger = createSiteTagger({ service: 'site', table: siteTags })
 
-/** A finding as the router gives it, for a row of that kind. */
+/** An issue as the router gives it, for a row of that kind. */
 export const found = (
   collection: string,
   kind: RowKind,
@@ -31,18 +31,18 @@ export const found = (
   }
 }
 
-export const json = (body: unknown, fields: readonly string[] = [], status = 200) => ({
+export const json = (body: unknown, headers: readonly string[] = [], status = 200) => ({
   status,
-  fields,
+  headers,
   content: Buffer.from(JSON.stringify(body)),
 })
 
-/** A stored answer: where it was read, and what it showed. */
+/** A stored response: where it was read, and what it showed. */
 export type Read = {
   readonly found: Found | undefined
   readonly args?: TaggedArguments
   readonly body?: unknown
-  readonly fields?: readonly string[]
+  readonly headers?: readonly string[]
 }
 
 export type Write = {
@@ -65,19 +65,19 @@ export const list = (
   found: found(collection, 'collection'),
   args: { page: 1, ...args },
   body,
-  fields: ['X-WP-TotalPages', pages],
+  headers: ['X-WP-TotalPages', pages],
 })
 
 const tagsOf = (read: Read): ReadonlySet<string> =>
-  new Set(tagger.storedTags(read.found, read.args ?? {}, json(read.body ?? {}, read.fields ?? [])))
+  new Set(tagger.storedTags(read.found, read.args ?? {}, json(read.body ?? {}, read.headers ?? [])))
 
-/** Does the change behind the gateway reach the stored answer? */
+/** Does the change behind the gateway reach the stored response? */
 export const changeReaches = (change: Change, read: Read): boolean => {
   const stored = tagsOf(read)
   return tagger.changedTags([change])?.some((tag) => stored.has(tag)) ?? true
 }
 
-/** Does the write reach the stored answer? */
+/** Does the write reach the stored response? */
 export const reaches = (write: Write, read: Read): boolean => {
   const stored = tagsOf(read)
   return tagger

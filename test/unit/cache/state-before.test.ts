@@ -23,12 +23,12 @@ const before = {
 
 type Properties = Readonly<Record<string, unknown>>
 
-/** Does a PUT that answers so reach a stored answer, when another one shows that state before? */
+/** Does a PUT that answers so reach a stored response, when another one shows that state before? */
 const reaches = (after: Properties, read: Read, known: unknown = before): boolean => {
-  const finding = found('posts', 'item', { id: '5' })
+  const routeMatch = found('posts', 'item', { id: '5' })
   const shown = () => (known === undefined ? [] : [Buffer.from(JSON.stringify(known))])
-  const written = tagger.writtenTags(finding, () => undefined, 'PUT', json(after), shown)
-  const stored = tagger.storedTags(read.found, read.args ?? {}, json(read.body ?? {}, read.fields ?? []))
+  const written = tagger.writtenTags(routeMatch, () => undefined, 'PUT', json(after), shown)
+  const stored = tagger.storedTags(read.found, read.args ?? {}, json(read.body ?? {}, read.headers ?? []))
   return written.some((tag) => stored.includes(tag))
 }
 

@@ -15,7 +15,7 @@ export type StoredFacts = {
   readonly tags: readonly string[]
   readonly order: number
   readonly content?: Buffer
-  /** A selecting field, and what it was. */
+  /** A selecting header, and what it was. */
   readonly vary?: readonly [name: string, value: string]
 }
 
@@ -24,10 +24,10 @@ export const storedAt = ({ target, tags, order, content, vary }: StoredFacts): S
   const at = { now: 0, monotonic: 0 }
   const made = createStoredResponse({
     key: keyOf(target),
-    head: { status: 200, fields: vary === undefined ? [] : ['Vary', vary[0]] },
+    head: { status: 200, headers: vary === undefined ? [] : ['Vary', vary[0]] },
     content: content ?? Buffer.from('x'),
     partial: undefined,
-    selecting: { sentField: (name) => (name === vary?.[0].toLowerCase() ? vary?.[1] : undefined) },
+    selecting: { sentHeader: (name) => (name === vary?.[0].toLowerCase() ? vary?.[1] : undefined) },
     times: { requested: at, received: at },
     policy: safePolicy(),
     upstreamTag: undefined,

@@ -244,9 +244,9 @@ export const checkTags = (
       ? createServiceTagger({ service: 's' })
       : createStructuralTagger({ service: 's', resources: inferResources(contract.operations, []) })
   const found = (method: string, path: string): Found => {
-    const finding = requests.find(method, path)
-    if (finding.kind !== 'found') throw new Error(`${method} ${path}: ${finding.kind}`)
-    return finding
+    const routeMatch = requests.find(method, path)
+    if (routeMatch.kind !== 'found') throw new Error(`${method} ${path}: ${routeMatch.kind}`)
+    return routeMatch
   }
   const stored = new Map<string, Stored>()
   const stale: string[] = []
@@ -259,7 +259,7 @@ export const checkTags = (
       {},
       {
         status,
-        fields: [],
+        headers: [],
         content: Buffer.from(content),
       },
     )
@@ -267,7 +267,7 @@ export const checkTags = (
   }
   const write = (): string => {
     const { method, path, status, created } = service.write()
-    const response = status === 0 ? undefined : { status, fields: [], content: undefined, created }
+    const response = status === 0 ? undefined : { status, headers: [], content: undefined, created }
     const tags = tagger.writtenTags(found(method, path), () => undefined, method, response)
     const dropping = tags.filter((tag) => plan.spares?.(tag) !== true)
     for (const [target, { tags: own }] of stored)

@@ -22,7 +22,7 @@ const checked = (
 
 const share = ({ kept, unchanged }: Checked): number => kept / unchanged
 
-test('with invalidation: structural no write leaves an outdated response, and most others stay', () => {
+test('with invalidation: structural no write leaves an stale response, and most others stay', () => {
   const service = checked('service', times(6, 200))
   const structural = checked('structural', times(15, 2_000))
   if (process.env['SHOW_KEPT'] === '1')
@@ -42,11 +42,11 @@ test.each([
   ['responses of unknown content are spared', (tag: string) => tag === 's/unknown'],
   ['other names of an item are spared', (tag: string) => tag.includes('/ids/')],
   ['a response that said that there is nothing is spared', (tag: string) => tag.includes('/absent/')],
-])('the checker finds outdated responses where %s', (_fault, spares) => {
+])('the checker finds stale responses where %s', (_fault, spares) => {
   expect(checked('structural', 8, { spares }).stale.length).toBeGreaterThan(0)
 })
 
-test('the checker finds outdated responses where the document does not declare what an action changes', () => {
+test('the checker finds stale responses where the document does not declare what an action changes', () => {
   expect(checked('structural', 8, { undeclared: true }).stale.length).toBeGreaterThan(0)
   expect(checked('service', 5, { undeclared: true }).stale).toEqual([])
 })
@@ -72,18 +72,18 @@ test('a declared member that has a name and an id is reached by writes under eit
     trackingParameters: [],
   })
   const found = (method: string, path: string) => {
-    const finding = requests.find(method, path)
-    if (finding.kind !== 'found') throw new Error(`${method} ${path}: ${finding.kind}`)
-    return finding
+    const routeMatch = requests.find(method, path)
+    if (routeMatch.kind !== 'found') throw new Error(`${method} ${path}: ${routeMatch.kind}`)
+    return routeMatch
   }
   const tagger = createStructuralTagger({ service: 's', resources: inferResources(contract.operations, []) })
   const content = Buffer.from('{"lead":{"user":"ada","id":5}}')
-  const stored = tagger.storedTags(found('GET', '/teams/1'), {}, { status: 200, fields: [], content })
+  const stored = tagger.storedTags(found('GET', '/teams/1'), {}, { status: 200, headers: [], content })
   const reaches = (path: string): boolean =>
     tagger
       .writtenTags(found('PUT', path), () => undefined, 'PUT', {
         status: 200,
-        fields: [],
+        headers: [],
         content: undefined,
       })
       .some((tag) => stored.includes(tag))

@@ -3,7 +3,7 @@ import { isFacts } from '../../../src/cache/shared-tier.ts'
 
 const facts = {
   status: 200,
-  fields: ['Content-Type', 'text/plain', 'X-Name', 'caf\u00e9'],
+  headers: ['Content-Type', 'text/plain', 'X-Name', 'caf\u00e9'],
   ownTag: true,
 }
 
@@ -15,12 +15,12 @@ test.each([
   ['no status', { ...facts, status: undefined }, false],
   ['a status that is a text', { ...facts, status: '200' }, false],
   ['a status that is no final one', { ...facts, status: 100 }, false],
-  ['no fields', { ...facts, fields: null }, false],
-  ['a name without a value', { ...facts, fields: ['Content-Type'] }, false],
-  ['a name that is none', { ...facts, fields: ['Content Type', 'text/plain'] }, false],
-  ['a value that ends the line', { ...facts, fields: ['A', 'b\r\nSet-Cookie: c'] }, false],
-  ['a value beyond Latin-1', { ...facts, fields: ['A', '\u20ac'] }, false],
-  ['a value that is a number', { ...facts, fields: ['A', 1] }, false],
+  ['no fields', { ...facts, headers: null }, false],
+  ['a name without a value', { ...facts, headers: ['Content-Type'] }, false],
+  ['a name that is none', { ...facts, headers: ['Content Type', 'text/plain'] }, false],
+  ['a value that ends the line', { ...facts, headers: ['A', 'b\r\nSet-Cookie: c'] }, false],
+  ['a value beyond Latin-1', { ...facts, headers: ['A', '\u20ac'] }, false],
+  ['a value that is a number', { ...facts, headers: ['A', 1] }, false],
   ['a word for yes', { ...facts, ownTag: 'yes' }, false],
 ])('facts of an entry of the shared tier are checked: %s', (_, value, is) => {
   expect(isFacts(value)).toBe(is)

@@ -19,15 +19,15 @@ test.each([
   ['Cache-Groups as a list of strings', ['Cache-Groups', '"a", "b c"'], ['a', 'b c']],
   ['Cache-Groups that is no list', ['Cache-Groups', 'a b'], []],
   ['nothing', ['Cache-Tag', ' , '], []],
-])('%s', (_, fields, expected) => {
-  expect(upstreamTags(names, fields)).toEqual(expected.map((name) => `blog/upstream/${name}`))
+])('%s', (_, headers, expected) => {
+  expect(upstreamTags(names, headers)).toEqual(expected.map((name) => `blog/upstream/${name}`))
 })
 
 test.each([
   ['more than 128 tags', ['Surrogate-Key', Array.from({ length: 10_000 }, (_, i) => `t${i}`).join(' ')], 128],
   ['a tag longer than 128 characters', ['Cache-Tag', `${'x'.repeat(129)},y`], 1],
-])('a response with %s is known as one whose list is not complete', (_, fields, kept) => {
-  const tags = upstreamTags(names, fields)
+])('a response with %s is known as one whose list is not complete', (_, headers, kept) => {
+  const tags = upstreamTags(names, headers)
   expect(tags).toHaveLength(kept + 1)
   expect(tags).toContain('blog/more-upstream')
 })
@@ -37,7 +37,7 @@ test('a purge by a tag of the upstream reaches responses whose list of tags is n
   expect(tagsReachedBy('blog/any/posts')).toEqual(['blog/any/posts'])
 })
 
-test('the answer to a write names groups to invalidate', () => {
+test('the response to a write names groups to invalidate', () => {
   expect(invalidatedGroups(names, ['Cache-Group-Invalidation', '"a", "b"'])).toEqual([
     'blog/upstream/a',
     'blog/upstream/b',
@@ -118,9 +118,9 @@ test.each([
 
 test('every write to a plant store reaches its list, a refused one does not', () => {
   const tagger = createServiceTagger({ service: 'plants' })
-  const stored = tagger.storedTags(undefined, {}, { status: 200, fields: [], content: Buffer.from('[]') })
+  const stored = tagger.storedTags(undefined, {}, { status: 200, headers: [], content: Buffer.from('[]') })
   const written = (status: number) =>
-    tagger.writtenTags(undefined, () => undefined, 'POST', { status, fields: [], content: undefined })
+    tagger.writtenTags(undefined, () => undefined, 'POST', { status, headers: [], content: undefined })
   expect(written(201)).toEqual(stored)
   expect(written(409)).toEqual([])
   expect(tagger.writtenTags(undefined, () => undefined, 'POST', undefined)).toEqual(stored)
@@ -129,7 +129,7 @@ test('every write to a plant store reaches its list, a refused one does not', ()
 test('an open service is known by its own tags only', () => {
   const tagger = createOpenTagger({ service: 'legacy' })
   const content = Buffer.from('')
-  expect(tagger.storedTags(undefined, {}, { status: 200, fields: ['Cache-Tag', 'a'], content })).toEqual([
+  expect(tagger.storedTags(undefined, {}, { status: 200, headers: ['Cache-Tag', 'a'], content })).toEqual([
     'legacy/upstream/a',
   ])
 })
@@ -141,50 +141,54 @@ const unsafe = {
   publicRoot: 'https://public.test/mount',
   mount: '/mount',
 }
-const answered = (status: number, ...fields: string[]) => ({ status, fields, content: undefined })
+const responded = (status: number, ...headers: string[]) => ({ status, headers, content: undefined })
 
 test.each([
-  ['its own target', answered(200), ['/mount/things/1']],
+  ['its own target', responded(200), ['/mount/things/1']],
   [
     'Location on the same origin',
-    answered(201, 'Location', '/things/2?x=1'),
+    responded(201, 'Location', '/things/2?x=1'),
     ['/mount/things/1', '/mount/things/2?x=1', '/things/2?x=1'],
   ],
   [
     'Location as an absolute URL',
-    answered(201, 'Location', 'http://upstream.test/b'),
+    responded(201, 'Location', 'http://upstream.test/b'),
     ['/mount/things/1', '/mount/b'],
   ],
-  ['not a Location on another origin', answered(201, 'Location', 'http://other.test/b'), ['/mount/things/1']],
+  [
+    'not a Location on another origin',
+    responded(201, 'Location', 'http://other.test/b'),
+    ['/mount/things/1'],
+  ],
   [
     'not a Location on another port',
-    answered(201, 'Location', 'http://upstream.test:81/b'),
+    responded(201, 'Location', 'http://upstream.test:81/b'),
     ['/mount/things/1'],
   ],
   [
     'Location under another target',
-    answered(201, 'Location', 'http://10.0.0.9/base/b'),
+    responded(201, 'Location', 'http://10.0.0.9/base/b'),
     ['/mount/things/1', '/mount/b'],
   ],
   [
     'Location under the public URL',
-    answered(201, 'Location', 'https://public.test/mount/b#x'),
+    responded(201, 'Location', 'https://public.test/mount/b#x'),
     ['/mount/things/1', '/mount/b'],
   ],
   [
     'Location beside the mount, of another service',
-    answered(201, 'Location', 'https://public.test/mountain/b'),
+    responded(201, 'Location', 'https://public.test/mountain/b'),
     ['/mount/things/1', '/mountain/b'],
   ],
-  ['Content-Location', answered(200, 'Content-Location', '../c'), ['/mount/things/1', '/mount/c']],
-  ['not a Location that is no URL', answered(200, 'Location', 'http://[bad'), ['/mount/things/1']],
-  ['nothing after a refusal', answered(403, 'Location', '/x'), []],
-  ['its own target after a server error', answered(500), ['/mount/things/1']],
+  ['Content-Location', responded(200, 'Content-Location', '../c'), ['/mount/things/1', '/mount/c']],
+  ['not a Location that is no URL', responded(200, 'Location', 'http://[bad'), ['/mount/things/1']],
+  ['nothing after a refusal', responded(403, 'Location', '/x'), []],
+  ['its own target after a server error', responded(500), ['/mount/things/1']],
   ['its own target without an answer', undefined, ['/mount/things/1']],
 ])('an unsafe request invalidates %s', (_, response, expected) => {
   expect(unsafePaths(unsafe, response)).toEqual(expected)
 })
 
 test('by the RFC alone a server error spares what is stored', () => {
-  expect(unsafePaths({ ...unsafe, sparedByServerError: true }, answered(500))).toEqual([])
+  expect(unsafePaths({ ...unsafe, sparedByServerError: true }, responded(500))).toEqual([])
 })

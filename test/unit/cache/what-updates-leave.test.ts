@@ -8,7 +8,7 @@ type Update = {
   readonly id?: number
   readonly after: Properties
   readonly given?: readonly string[]
-  /** What stored answers show. */
+  /** What stored responses show. */
   readonly known?: unknown
   readonly method?: string
   readonly status?: number
@@ -16,11 +16,11 @@ type Update = {
 
 const reaches = (update: Update, read: Read): boolean => {
   const { collection, id, after, given, known, method = 'PUT', status = 200 } = update
-  const finding =
+  const routeMatch =
     id === undefined ? found(collection, 'collection') : found(collection, 'item', { id: String(id) })
   const shown = () => (known === undefined ? [] : [Buffer.from(JSON.stringify(known))])
-  const written = tagger.writtenTags(finding, () => given, method, json(after, [], status), shown)
-  const stored = tagger.storedTags(read.found, read.args ?? {}, json(read.body ?? {}, read.fields ?? []))
+  const written = tagger.writtenTags(routeMatch, () => given, method, json(after, [], status), shown)
+  const stored = tagger.storedTags(read.found, read.args ?? {}, json(read.body ?? {}, read.headers ?? []))
   return written.some((tag) => stored.includes(tag))
 }
 
@@ -436,8 +436,8 @@ describe('an update of settings', () => {
 
 describe('an update of a user', () => {
   const reachesCallers = (given: readonly string[] | undefined): boolean => {
-    const finding = found('users', 'item', { id: '1' })
-    const tags = tagger.writtenTags(finding, () => given, 'PUT', json({ id: 1 }))
+    const routeMatch = found('users', 'item', { id: '1' })
+    const tags = tagger.writtenTags(routeMatch, () => given, 'PUT', json({ id: 1 }))
     return tags.includes(tagger.callers ?? '')
   }
 

@@ -444,7 +444,7 @@ test.each<[string, Write, Read, boolean]>([
   ],
   [
     'a write whose response could not be read reaches the navigations, of which WordPress may have created the first',
-    { ...updatePost, response: { status: 200, fields: [], content: undefined } },
+    { ...updatePost, response: { status: 200, headers: [], content: undefined } },
     list('navigation'),
     true,
   ],
@@ -467,13 +467,13 @@ test.each<[string, Write, Read, boolean]>([
   [
     'an image that was attached elsewhere reaches a list under a filter that counts more than it may show',
     update('media', 81, { type: 'attachment', post: 9 }),
-    { ...list('media', { parent: 5 }), fields: ['X-WP-Total', '1', 'X-WP-TotalPages', '1'] },
+    { ...list('media', { parent: 5 }), headers: ['X-WP-Total', '1', 'X-WP-TotalPages', '1'] },
     true,
   ],
   [
     'an image leaves a list under a filter that shows all that it counts',
     update('media', 81, { type: 'attachment', post: 9 }),
-    { ...list('media', { parent: 5 }), fields: ['X-WP-Total', '0', 'X-WP-TotalPages', '0'] },
+    { ...list('media', { parent: 5 }), headers: ['X-WP-Total', '0', 'X-WP-TotalPages', '0'] },
     false,
   ],
   ['a menu item leaves its neighbours alone', update('menu-items', 83), item('menu-items', 84), false],
@@ -583,7 +583,7 @@ const refusal = (code: string, data: Record<string, unknown> = {}): Record<strin
   data,
 })
 
-// WordPress saves a post before its terms, its meta and the fields of plugins, and answers with the first of their errors.
+// WordPress saves a post before its terms, its meta and the headers of plugins, and answers with the first of their errors.
 test.each<[string, number, Record<string, unknown> | undefined, boolean]>([
   ['arguments are wrong', 400, refusal('rest_invalid_param'), false],
   ['a right is missing', 403, refusal('rest_cannot_edit'), false],
@@ -605,11 +605,11 @@ test.each<[string, number, Record<string, unknown> | undefined, boolean]>([
 })
 
 test('an unread refusal counts as a change', () => {
-  const response = { status: 400, fields: [], content: undefined }
+  const response = { status: 400, headers: [], content: undefined }
   expect(reaches({ ...updatePost, response }, item('posts', 5))).toBe(true)
 })
 
-test('a write without an answer counts as a change', () => {
+test('a write without a response counts as a change', () => {
   expect(reaches({ ...updatePost, response: undefined }, item('posts', 5))).toBe(true)
   expect(reaches({ ...updatePost, response: undefined }, list('posts'))).toBe(true)
 })
@@ -618,13 +618,13 @@ test('an upload, whose response is not read, reaches all of its collection', () 
   const upload: Write = {
     found: found('media', 'collection'),
     method: 'POST',
-    response: { status: 201, fields: [], content: undefined },
+    response: { status: 201, headers: [], content: undefined },
   }
   expect(reaches(upload, list('media'))).toBe(true)
   expect(reaches(upload, item('media', 81))).toBe(true)
 })
 
-test('an answer trimmed to nothing reaches all of its collection', () => {
+test('a response trimmed to nothing reaches all of its collection', () => {
   const write: Write = { ...create('posts', {}), response: json({}, [], 201) }
   expect(reaches(write, item('posts', 6))).toBe(true)
 })

@@ -6,8 +6,8 @@ import {
 } from '../../../src/wordpress/changes/change-feeds.ts'
 import type { ChangeEvent } from '../../../src/wordpress/changes/feed-state.ts'
 import {
+  type ChangeLog,
   keyOf,
-  type LogAnswer,
   signatureOf,
   verifiedToken,
 } from '../../../src/wordpress/changes/read-changes.ts'
@@ -42,7 +42,7 @@ const silent: FeedService['ports'] = {
     throw new PollError('unreachable')
   },
   apply: async () => 0,
-  hold: () => undefined,
+  quarantine: () => undefined,
   tell: () => undefined,
   positions: undefined,
 }
@@ -112,7 +112,7 @@ describe('a push', () => {
     const body = Buffer.from(JSON.stringify({ incarnation: 'ab', ...push }))
     const signature = signatureOf(token, { method: 'POST', target: '/changes', body }, now())
     const request = { target: '/changes', signature, authorization: undefined, body }
-    return { again: () => feeds.receive(request), answer: feeds.receive(request) }
+    return { again: () => feeds.receive(request), response: feeds.receive(request) }
   }
   const counted = () => {
     const reached: string[] = []
@@ -129,18 +129,18 @@ describe('a push', () => {
     const { ports } = counted()
     at.feeds.use([service({ ports })])
     const first = pushTo(at, { sequence: 1, changes })
-    expect(await first.answer).toMatchObject({ kind: 'dropped', entries: 1 })
+    expect(await first.response).toMatchObject({ kind: 'dropped', entries: 1 })
     for (let n = 0; n < 1_000; n += 1)
       expect(await first.again()).toMatchObject({ kind: 'dropped', entries: 0 })
-    expect(await pushTo(at, { sequence: 2, changes }).answer).toMatchObject({ kind: 'dropped', entries: 1 })
+    expect(await pushTo(at, { sequence: 2, changes }).response).toMatchObject({ kind: 'dropped', entries: 1 })
   })
 
   test('that is sent a second time drops nothing again', async () => {
     const { reached, ports } = counted()
     const at = scene()
     at.feeds.use([service({ ports })])
-    const { answer, again } = pushTo(at, { sequence: 7, changes })
-    await answer
+    const { response, again } = pushTo(at, { sequence: 7, changes })
+    await response
     expect(await again()).toEqual({ kind: 'dropped', sequence: 7, entries: 0 })
     expect(reached).toEqual(['blogname'])
   })
@@ -149,9 +149,9 @@ describe('a push', () => {
     const { reached, ports } = counted()
     const at = scene()
     at.feeds.use([service({ ports })])
-    await pushTo(at, { sequence: 7, changes }).answer
+    await pushTo(at, { sequence: 7, changes }).response
     at.pass(60_000)
-    expect(await pushTo(at, { sequence: 7, changes }).answer).toMatchObject({ entries: 1 })
+    expect(await pushTo(at, { sequence: 7, changes }).response).toMatchObject({ entries: 1 })
     expect(reached).toEqual(['blogname', 'blogname'])
   })
 
@@ -168,11 +168,11 @@ describe('a push', () => {
       const tell: FeedService['ports']['tell'] = (message) => beside.feeds.receiveMessage(message)
       at.feeds.use([service({ ports: { ...one.ports, tell } })])
       beside.feeds.use([service({ ports: other.ports })])
-      const { answer, again } = pushTo(at, { sequence: 0, changes: content })
+      const { response, again } = pushTo(at, { sequence: 0, changes: content })
       const copy = pushTo(beside, { sequence: 0, changes: content })
-      await answer
+      await response
       await again()
-      await copy.answer
+      await copy.response
       expect([one.reached, other.reached]).toEqual([[name, name], [name]])
       for (let n = 0; n < 20; n += 1) {
         at.pass(10_000)
@@ -182,7 +182,7 @@ describe('a push', () => {
       }
       expect(one.reached.length + other.reached.length).toBeLessThan(12)
       const before = one.reached.length
-      await pushTo(at, { sequence: 0, changes: content }).answer
+      await pushTo(at, { sequence: 0, changes: content }).response
       expect(one.reached.length).toBe(before + 1)
     },
   )
@@ -208,12 +208,12 @@ describe('a push', () => {
     const { reached, ports } = counted()
     const at = scene()
     at.feeds.use([service({ ports })])
-    const { answer, again } = pushTo(at, content)
-    expect(await answer).toMatchObject({ kind: 'refused', reason: 'unreadable' })
+    const { response, again } = pushTo(at, content)
+    expect(await response).toMatchObject({ kind: 'refused', reason: 'unreadable' })
     for (let n = 0; n < 1_000; n += 1)
       expect(await again()).toMatchObject({ kind: 'refused', reason: 'unreadable' })
     expect(reached).toEqual(['all'])
-    expect(await pushTo(at, { sequence: 8, changes }).answer).toMatchObject({ kind: 'dropped', entries: 1 })
+    expect(await pushTo(at, { sequence: 8, changes }).response).toMatchObject({ kind: 'dropped', entries: 1 })
   })
 
   test('that cannot be read and was not spread to all instances drops everything again', async () => {
@@ -225,8 +225,8 @@ describe('a push', () => {
       return isHeard ? entries : 'unheard'
     }
     at.feeds.use([service({ ports: { ...ports, apply } })])
-    const { answer, again } = pushTo(at, { sequence: 7, changes: [{ kind: 'unknown' }] })
-    expect(await answer).toMatchObject({ reason: 'not-spread' })
+    const { response, again } = pushTo(at, { sequence: 7, changes: [{ kind: 'unknown' }] })
+    expect(await response).toMatchObject({ reason: 'not-spread' })
     isHeard = true
     expect(await again()).toMatchObject({ reason: 'unreadable' })
     expect(await again()).toMatchObject({ reason: 'unreadable' })
@@ -242,13 +242,13 @@ describe('a push', () => {
     at.feeds.use([service({ ports: { ...one.ports, tell } })])
     beside.feeds.use([service({ ports: other.ports })])
     const content = { sequence: 7, changes: [{ kind: 'unknown' }] }
-    await pushTo(at, content).answer
-    expect(await pushTo(beside, content).answer).toMatchObject({ kind: 'refused', reason: 'unreadable' })
+    await pushTo(at, content).response
+    expect(await pushTo(beside, content).response).toMatchObject({ kind: 'refused', reason: 'unreadable' })
     expect([one.reached, other.reached]).toEqual([['all'], []])
   })
 })
 
-const log = (last: number): LogAnswer => ({
+const log = (last: number): ChangeLog => ({
   incarnation: 'ab',
   first: 1,
   last,
@@ -259,7 +259,7 @@ const log = (last: number): LogAnswer => ({
 
 test('a feed is trusted for two intervals after the last poll was sent', async () => {
   const { feeds, pass, now } = scene()
-  const ask = async (): Promise<LogAnswer> => log(0)
+  const ask = async (): Promise<ChangeLog> => log(0)
   feeds.use([service({ pollMs: 60_000, ports: { ...silent, ask } })])
   const lease = feeds.lease('blog')
   const at = () => ({ now: now(), monotonic: now() })
@@ -270,7 +270,7 @@ test('a feed is trusted for two intervals after the last poll was sent', async (
   pass(1)
   expect(lease.isCurrent(at())).toBe(false)
   expect(lease.endedMs(at())).toBe(120_000)
-  expect(feeds.standings()).toEqual([{ service: 'blog', state: 'silent', lagSeconds: 120 }])
+  expect(feeds.statuses()).toEqual([{ service: 'blog', state: 'silent', lagSeconds: 120 }])
   // A clock that was set back does not prolong it.
   expect(lease.isCurrent({ now: now() - 500_000, monotonic: now() })).toBe(false)
   feeds.close()
@@ -279,7 +279,7 @@ test('a feed is trusted for two intervals after the last poll was sent', async (
 
 test('a poll counts only when its changes were applied in the other processes', async () => {
   const { feeds, events, now } = scene()
-  const ask = async (): Promise<LogAnswer> => log(0)
+  const ask = async (): Promise<ChangeLog> => log(0)
   const apply = async () => 'unheard' as const
   feeds.use([service({ pollMs: 60_000, ports: { ...silent, ask, apply } })])
   await expect.poll(() => events.length).toBeGreaterThan(0)
@@ -290,7 +290,7 @@ test('a poll counts only when its changes were applied in the other processes', 
 
 test('another token or another upstream begins a feed anew, and everything else goes on', async () => {
   const { feeds, now } = scene()
-  const ask = async (): Promise<LogAnswer> => log(0)
+  const ask = async (): Promise<ChangeLog> => log(0)
   const told = service({ pollMs: 60_000, ports: { ...silent, ask } })
   const isHeard = () => feeds.lease('blog').isCurrent({ now: now(), monotonic: now() })
   feeds.use([told])
@@ -300,14 +300,14 @@ test('another token or another upstream begins a feed anew, and everything else 
   feeds.use([{ ...told, identity: 'two', ports: silent }])
   expect(isHeard()).toBe(false)
   feeds.use([])
-  expect(feeds.standings()).toEqual([])
+  expect(feeds.statuses()).toEqual([])
 })
 
 test('an instance that starts goes on from the position that others have written', async () => {
   const { feeds, now } = scene()
   const asked: number[] = []
   const applied: number[] = []
-  const ask = async (after: number): Promise<LogAnswer> => {
+  const ask = async (after: number): Promise<ChangeLog> => {
     asked.push(after)
     const rows = [41, 42].map((sequence) => ({
       ...{ sequence, check: '' },
@@ -372,7 +372,7 @@ test('an instance checks whether the log has the newest row that another instanc
 test('a shared position behind the end of the log is of the log before it was restored', async () => {
   const { feeds, now } = scene()
   const applied: number[] = []
-  const ask = async (after: number): Promise<LogAnswer> => {
+  const ask = async (after: number): Promise<ChangeLog> => {
     const rows = [1, 2].map((sequence) => ({
       ...{ sequence, check: '' },
       state: 'closed' as const,
@@ -454,7 +454,7 @@ test('rows of a restored log are applied, though rows with the same changes were
       report: () => undefined,
       startsLate: () => false,
     })
-    const ask = async (after: number): Promise<LogAnswer> => {
+    const ask = async (after: number): Promise<ChangeLog> => {
       const sequences = Array.from({ length: last }, (_, index) => index + 1)
       const rows = sequences.map((sequence) => ({
         ...{ sequence, check: '' },

@@ -1,5 +1,5 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createAcknowledgements } from '../../../src/cluster/protocol/announce-write.ts'
+import { createAcknowledgements } from '../../../src/cluster/protocol/register-write.ts'
 
 // The clock stands still, so a wait only ends with an acknowledgement.
 beforeEach(() => {
@@ -37,7 +37,7 @@ test.each([
 
 test('members of a previous ledger are waited for until three leases after its last reply', async () => {
   const acknowledgements = createAcknowledgements(leaseMs)
-  acknowledgements.takeStandings({ epoch: 'former', members: [] }, 0)
+  acknowledgements.readStatuses({ epoch: 'former', members: [] }, 0)
   const first = { epoch: 'e', seq: 1, members: [] }
   const waiting = acknowledgements.wait(first, 3 * leaseMs - 1)
   expect(await soon(waiting)).toBeUndefined()

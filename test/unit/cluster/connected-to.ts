@@ -3,7 +3,7 @@ import { connect } from '../../../src/cluster/redis/connections.ts'
 import type { ScriptedNode } from './scripted-node.ts'
 
 /** Longest reply that is taken. */
-export const mostReplyBytes = 1024 * 1024
+export const maxReplyBytes = 1024 * 1024
 
 /** A connection to a node that is ready; it and the node end with the test. */
 export const connectedTo = async (
@@ -15,7 +15,7 @@ export const connectedTo = async (
       url: `redis://127.0.0.1:${node.port}`,
       tls: { ca: '', cert: '', key: '', serverName: '' },
       troubled: () => undefined,
-      mostReplyBytes,
+      maxReplyBytes,
       ...options,
     },
     () => undefined,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { connect } from '../../../src/cluster/redis/connections.ts'
 import { freePort } from '../../support/ports.ts'
-import { mostReplyBytes } from './connected-to.ts'
+import { maxReplyBytes } from './connected-to.ts'
 
 it.each([false, true])(
   'a store that is not there is told of once, however often it is looked for (cluster: %s)',
@@ -17,7 +17,7 @@ it.each([false, true])(
           refused += 1
         },
         timeoutMs: 500,
-        mostReplyBytes,
+        maxReplyBytes,
       },
       (state) => states.push(state),
     )

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { connectorFor } from '../../../src/cluster/redis/connector.ts'
 import { listen } from '../../../src/cluster/redis/redis-ledger.ts'
 import { pause } from '../../support/origin.ts'
-import { connectedTo, mostReplyBytes } from './connected-to.ts'
+import { connectedTo, maxReplyBytes } from './connected-to.ts'
 import { startScriptedNode } from './scripted-node.ts'
 
 const everyMs = 200
@@ -13,33 +13,33 @@ const push = (message: string): string =>
 const subscribed = '*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n'
 
 /** A listener at a node; `hears`: messages that it gets with the reply to each sign of life. */
-const listening = async (answers: { subscribe: string; ping?: string }, hears: boolean) => {
-  const heard: string[] = []
+const listening = async (responses: { subscribe: string; ping?: string }, hears: boolean) => {
+  const acknowledged: string[] = []
   const troubles: unknown[] = []
   const node = await startScriptedNode(([name = '']) => {
-    if (name === 'subscribe') return answers.subscribe
+    if (name === 'subscribe') return responses.subscribe
     return name === 'ping'
-      ? (answers.ping ?? '*2\r\n$4\r\npong\r\n$0\r\n\r\n') + (hears ? push('[]') : '')
+      ? (responses.ping ?? '*2\r\n$4\r\npong\r\n$0\r\n\r\n') + (hears ? push('[]') : '')
       : 'usual'
   })
   const calls = await connectedTo(node, { cluster: false, timeoutMs })
   const options = {
     channels: ['c'],
-    connector: connectorFor('listens', { timeoutMs, mostReplyBytes }),
+    connector: connectorFor('listens', { timeoutMs, maxReplyBytes }),
     everyMs,
     speak: () => Promise.resolve(),
     troubled: (error: unknown) => troubles.push(error),
   }
-  const listener = listen(calls, options, (_, message) => heard.push(message))
+  const listener = listen(calls, options, (_, message) => acknowledged.push(message))
   onTestFinished(() => listener.close())
   const times = (): number => node.counts.get('subscribe') ?? 0
   await expect.poll(times).toBeGreaterThan(0)
-  return { heard, troubles, times, listener }
+  return { acknowledged, troubles, times, listener }
 }
 
 test('a listener that receives its own messages stays connected', async () => {
-  const { heard, times } = await listening({ subscribe: subscribed }, true)
-  await expect.poll(() => heard.length).toBeGreaterThan(3)
+  const { acknowledged, times } = await listening({ subscribe: subscribed }, true)
+  await expect.poll(() => acknowledged.length).toBeGreaterThan(3)
   expect(times()).toBe(1)
 })
 

@@ -1,4 +1,4 @@
-import type { Note } from '../../../src/cache/invalidation.ts'
+import type { Invalidation } from '../../../src/cache/invalidation.ts'
 import type { Clock } from '../../../src/clock.ts'
 import { type Coherence, createCoherence } from '../../../src/cluster/coherence.ts'
 import type { CoherenceEvent } from '../../../src/cluster/events.ts'
@@ -14,7 +14,7 @@ export type TestMember = {
   readonly coherence: Coherence
   readonly line: TestLine
   readonly events: CoherenceEvent[]
-  readonly applied: Note[]
+  readonly applied: Invalidation[]
   dropped: number
 }
 
@@ -22,12 +22,12 @@ export type TestMember = {
 const clockOfTest: Clock = { now: () => Date.now(), monotonic: () => performance.now() }
 
 /** A ledger in memory with members in this process. */
-export const testLedger = (leaseMs: number, clock: Clock = clockOfTest, refusesUnheard = false) => {
+export const testLedger = (leaseMs: number, clock: Clock = clockOfTest, refusesUnacknowledged = false) => {
   const takers = new Map<string, (push: LedgerPush) => void>()
   const lines = new Map<string, TestLine>()
   const ledger: MemoryLedger = createMemoryLedger({
     epoch: 'one',
-    rememberedNotes: 100,
+    maxLedgerEntries: 100,
     clock,
     push: (member, push) => {
       const line = lines.get(member)
@@ -35,7 +35,10 @@ export const testLedger = (leaseMs: number, clock: Clock = clockOfTest, refusesU
       setTimeout(() => takers.get(member)?.(push), line?.delayMs)
     },
   })
-  const join = async (name: string, entriesOf: (note: Note) => number = () => 0): Promise<TestMember> => {
+  const join = async (
+    name: string,
+    entriesOf: (invalidation: Invalidation) => number = () => 0,
+  ): Promise<TestMember> => {
     const line: TestLine = { cut: false, delayMs: 0 }
     lines.set(name, line)
     const through = async <Value>(call: () => Value): Promise<Value> => {
@@ -47,8 +50,8 @@ export const testLedger = (leaseMs: number, clock: Clock = clockOfTest, refusesU
     }
     const own: Ledger = {
       sync: (position) => through(() => ledger.sync(name, position)),
-      begin: (write, notes) => through(() => ledger.begin(name, write, notes)),
-      append: (notes, settled) => through(() => ledger.append(name, notes, settled)),
+      begin: (write, invalidations) => through(() => ledger.begin(name, write, invalidations)),
+      append: (invalidations, settled) => through(() => ledger.append(name, invalidations, settled)),
       acknowledge: (applied, entries, writer) => {
         through(() => ledger.acknowledge(name, applied, entries, writer)).catch(() => undefined)
       },
@@ -63,7 +66,7 @@ export const testLedger = (leaseMs: number, clock: Clock = clockOfTest, refusesU
       },
     }
     const events: CoherenceEvent[] = []
-    const applied: Note[] = []
+    const applied: Invalidation[] = []
     const member: TestMember = {
       line,
       events,
@@ -73,13 +76,13 @@ export const testLedger = (leaseMs: number, clock: Clock = clockOfTest, refusesU
         member: name,
         ledger: own,
         canBeCutOff: true,
-        refusesUnheard,
+        refusesUnacknowledged,
         leaseMs,
         joinMs: 10 * leaseMs,
         clock,
-        apply: (notes) => {
-          applied.push(...notes.map(({ note }) => note))
-          return notes.reduce((sum, { note }) => sum + entriesOf(note), 0)
+        apply: (invalidations) => {
+          applied.push(...invalidations.map(({ invalidation }) => invalidation))
+          return invalidations.reduce((sum, { invalidation }) => sum + entriesOf(invalidation), 0)
         },
         dropAll: () => {
           member.dropped += 1

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-/** A node that is its own cluster, and answers what a test wants; `usual` is what any node says, and without an answer it ends the connection. */
+/** A node that is its own cluster, and answers what a test wants; `usual` is what any node says, and without a response it ends the connection. */
 export type ScriptedNode = {
   readonly port: number
   /** How often each command came, by its first word. */
@@ -42,14 +42,14 @@ const readCommands = (text: string): readonly [(readonly string[])[], string] =>
 }
 
 export const startScriptedNode = async (
-  answer: (words: readonly string[], port: number) => string | undefined,
+  response: (words: readonly string[], port: number) => string | undefined,
 ): Promise<ScriptedNode> => {
   const counts = new Map<string, number>()
   const sockets = new Set<Socket>()
   const take = (socket: Socket, words: readonly string[]): void => {
     const name = words[0] ?? ''
     counts.set(name, (counts.get(name) ?? 0) + 1)
-    const said = answer(words, port)
+    const said = response(words, port)
     if (said === undefined) socket.destroy()
     else socket.write(said === 'usual' ? usual(words, port) : said, 'latin1')
   }

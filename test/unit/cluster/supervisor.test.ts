@@ -52,7 +52,7 @@ const start = async (settings: string, workers = 1) => {
     settings: () => settings,
     through: (question, ask) => ask(question, question.topic === 'hold' ? 'until-all' : 'brief'),
     end,
-    outdated: () => undefined,
+    stale: () => undefined,
     graceMs: 60_000,
     clock: systemClock,
     report: (event) => events.push(event),

@@ -14,7 +14,7 @@ const member = (leases: readonly (Synced['lease'] | 'unreachable')[], joinMs = 1
         const lease = left.length > 1 ? (left.shift() ?? 'granted') : (left[0] ?? 'granted')
         if (lease === 'unreachable') throw new Error('no answer')
         asked.push(lease)
-        return { epoch: 'two', seq: 0, floor: 0, notes: [], members: [], lease }
+        return { epoch: 'two', seq: 0, floor: 0, invalidations: [], members: [], lease }
       },
       begin: async () => undefined,
       append: async () => ({ epoch: 'two', seq: 1, members: [] }),
@@ -24,7 +24,7 @@ const member = (leases: readonly (Synced['lease'] | 'unreachable')[], joinMs = 1
       leave: async () => undefined,
     },
     canBeCutOff: true,
-    refusesUnheard: false,
+    refusesUnacknowledged: false,
     leaseMs: 40,
     joinMs,
     clock: { now: () => Date.now(), monotonic: () => performance.now() },
@@ -40,7 +40,7 @@ const member = (leases: readonly (Synced['lease'] | 'unreachable')[], joinMs = 1
 const joining = async (...leases: readonly Synced['lease'][]) => {
   const { coherence, drops } = member(leases)
   await coherence.start()
-  await expect.poll(() => coherence.distrust()).toBeUndefined()
+  await expect.poll(() => coherence.quarantine()).toBeUndefined()
   await coherence.close()
   return drops
 }
@@ -65,7 +65,7 @@ test.each(['young-ledger', 'member-silent', 'unproven'] as const)(
     await coherence.start()
     expect(coherence.isJoining()).toBe(true)
     await expect.poll(() => coherence.isJoining()).toBe(false)
-    await expect.poll(() => coherence.distrust()).toBe(reason)
+    await expect.poll(() => coherence.quarantine()).toBe(reason)
     expect(coherence.isJoining()).toBe(false)
     await coherence.close()
   },
@@ -74,11 +74,11 @@ test.each(['young-ledger', 'member-silent', 'unproven'] as const)(
 test('a member is not joining where the ledger does not answer, or grants nothing for too long', async () => {
   const alone = member(['unreachable'])
   await alone.coherence.start()
-  expect([alone.coherence.distrust(), alone.coherence.isJoining()]).toEqual(['unreachable', false])
+  expect([alone.coherence.quarantine(), alone.coherence.isJoining()]).toEqual(['unreachable', false])
   const refused = member(['unproven'], 200)
   await refused.coherence.start()
   expect(refused.coherence.isJoining()).toBe(true)
   await expect.poll(() => refused.coherence.isJoining()).toBe(false)
-  expect(refused.coherence.distrust()).toBe('unproven')
+  expect(refused.coherence.quarantine()).toBe('unproven')
   await Promise.all([alone.coherence.close(), refused.coherence.close()])
 })

@@ -984,7 +984,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
 
 /** Of a line of a terminal. */
 const columns = 100
-const mostLines = 3
+const maxLines = 3
 
 describe('one mistake in a configuration is one fault with position, key and remedy', () => {
   test.each(rows)('%s', async (_mistake, text, fault) => {
@@ -995,7 +995,7 @@ describe('one mistake in a configuration is one fault with position, key and rem
       return `${line}:${column} ${path}: ${message}${hint}`
     })
     expect(shown).toEqual([fault])
-    expect(fault.length).toBeLessThanOrEqual(columns * mostLines)
+    expect(fault.length).toBeLessThanOrEqual(columns * maxLines)
   })
 
   test('the table covers every section and at least 81 mistakes', () => {

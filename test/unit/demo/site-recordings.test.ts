@@ -11,14 +11,14 @@ afterAll(() => site.close())
 
 type Recording = {
   readonly status: number
-  readonly fields: ReadonlyMap<string, string>
+  readonly headers: ReadonlyMap<string, string>
   readonly body: unknown
 }
 
-/** Fields of the server in front of that WordPress, not of WordPress. */
+/** Headers of the server in front of that WordPress, not of WordPress. */
 const foreign = new Set(['server', 'date', 'transfer-encoding', 'connection', 'keep-alive', 'content-length'])
 
-/** An answer of a real WordPress 6.9, with its address exchanged for the embedded site's. */
+/** A response of a real WordPress 6.9, with its address exchanged for the embedded site's. */
 const recording = (name: string): Recording => {
   const text = readFileSync(new URL(`./fixtures/recordings/${name}.http`, import.meta.url), 'utf8')
     .replaceAll('\r', '')
@@ -27,13 +27,13 @@ const recording = (name: string): Recording => {
   const start = text.indexOf('HTTP/1.1')
   const [head = '', body = ''] = text.slice(start).split('\n\n', 2)
   const [status = '', ...lines] = head.split('\n')
-  const fields = lines.map(
+  const headers = lines.map(
     (line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)] as const,
   )
   const isJson = body.trim().startsWith('{') || body.trim().startsWith('[')
   return {
     status: Number(status.split(' ')[1]),
-    fields: new Map(fields.filter(([field]) => !foreign.has(field))),
+    headers: new Map(headers.filter(([header]) => !foreign.has(header))),
     body: isJson ? JSON.parse(body) : body,
   }
 }
@@ -42,23 +42,23 @@ type Request = {
   readonly method?: string
   readonly as?: string
   readonly body?: unknown
-  readonly fields?: Record<string, string>
+  readonly headers?: Record<string, string>
 }
 
-const comparableFields = (fields: Iterable<readonly [string, string]>) =>
-  Object.fromEntries([...fields].filter(([name]) => !foreign.has(name)))
+const comparableHeaders = (headers: Iterable<readonly [string, string]>) =>
+  Object.fromEntries([...headers].filter(([name]) => !foreign.has(name)))
 
-/** Requests that have the same answer, whatever a site holds. */
+/** Requests that have the same response, whatever a site holds. */
 const same: readonly (readonly [name: string, path: string, request: Request])[] = [
   [
     'anon-post-badjson',
     '/posts',
-    { method: 'POST', body: '{', fields: { 'Content-Type': 'application/json' } },
+    { method: 'POST', body: '{', headers: { 'Content-Type': 'application/json' } },
   ],
   [
     'update-invalidjson',
     '/posts/5',
-    { method: 'PUT', as: admin, body: '{bad', fields: { 'Content-Type': 'application/json' } },
+    { method: 'PUT', as: admin, body: '{bad', headers: { 'Content-Type': 'application/json' } },
   ],
   ['anon-put-404', '/posts/999999', { method: 'PUT', body: { title: 'x' } }],
   ['arr-assoc', '/posts?include[a]=5&_fields=id', {}],
@@ -70,8 +70,8 @@ const same: readonly (readonly [name: string, path: string, request: Request])[]
   ['envelope1', '/posts/999999?_envelope=1', {}],
   ['method-not-allowed', '/posts', { method: 'PATCH' }],
   ['method-param-get', '/posts/1?_method=DELETE&_fields=id', {}],
-  ['method-override-get', '/posts/1?_fields=id', { fields: { 'X-HTTP-Method-Override': 'DELETE' } }],
-  ['nonce-bad', '/posts?per_page=1', { fields: { 'X-WP-Nonce': 'bad' } }],
+  ['method-override-get', '/posts/1?_fields=id', { headers: { 'X-HTTP-Method-Override': 'DELETE' } }],
+  ['nonce-bad', '/posts?per_page=1', { headers: { 'X-WP-Nonce': 'bad' } }],
   ['post-404', '/posts/999999', {}],
   ['posts-beyond', '/posts?page=999', {}],
   ['posts-edit-anon', '/posts?context=edit', {}],
@@ -92,7 +92,7 @@ test('even the administrator cannot delete a revision, as in WordPress', async (
   const address = `${site.rest}/wp/v2/posts/1/revisions/${revisions[0].id}?force=true`
   const reply = await ask(address, { method: 'DELETE', as: admin })
   expect([reply.status, reply.body]).toEqual([expected.status, expected.body])
-  expect(comparableFields(reply.fields)).toEqual(comparableFields(expected.fields))
+  expect(comparableHeaders(reply.headers)).toEqual(comparableHeaders(expected.headers))
 })
 
 const shapeOf = (value: unknown): unknown => {
@@ -102,7 +102,7 @@ const shapeOf = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, shapeOf(part)]))
 }
 
-/** What depends on the post, not on the kind of answer: which terms it has, which sizes its image. */
+/** What depends on the post, not on the kind of response: which terms it has, which sizes its image. */
 const shapeWithout = (value: unknown): unknown => {
   const {
     tags,
@@ -144,7 +144,7 @@ test.each<[name: string, path: string, request: Request]>([
       method: 'POST',
       as: admin,
       body: image,
-      fields: { 'Content-Type': 'image/png', 'Content-Disposition': 'attachment; filename="y.png"' },
+      headers: { 'Content-Type': 'image/png', 'Content-Disposition': 'attachment; filename="y.png"' },
     },
   ],
 ])('%s has the shape that WordPress 6.9 gives it', async (name, path, request) => {
@@ -152,8 +152,8 @@ test.each<[name: string, path: string, request: Request]>([
   const reply = await ask(`${site.rest}/wp/v2${path}`, request)
   expect(reply.status).toBe(expected.status)
   expect(shapeWithout(reply.body)).toEqual(shapeWithout(expected.body))
-  expect([...reply.fields.keys()].filter((field) => !foreign.has(field)).sort()).toEqual(
-    [...expected.fields.keys()].sort(),
+  expect([...reply.headers.keys()].filter((header) => !foreign.has(header)).sort()).toEqual(
+    [...expected.headers.keys()].sort(),
   )
 })
 
@@ -162,7 +162,7 @@ test.each(same)('%s is answered as WordPress answers it', async (name, path, req
   const reply = await ask(`${site.rest}/wp/v2${path}`, request)
   expect(reply.status).toBe(expected.status)
   expect(reply.body).toEqual(expected.body)
-  expect(comparableFields(reply.fields)).toEqual(comparableFields(expected.fields))
+  expect(comparableHeaders(reply.headers)).toEqual(comparableHeaders(expected.headers))
 })
 
 /** Batches whose items have the same outcome on any site; bodies of successful items depend on the site. */
@@ -238,11 +238,11 @@ test('a contact form is answered as Contact Form 7 answers it', async () => {
   expect((await ask(address, { method: 'POST', body: {} })).status).toBe(415)
 })
 
-test('HEAD has the fields of GET without Vary, and no content', async () => {
+test('HEAD has the headers of GET without Vary, and no content', async () => {
   const expected = recording('head-posts')
   const reply = await ask(`${site.rest}/wp/v2/posts`, { method: 'HEAD' })
   expect(reply.text).toBe('')
-  expect([...reply.fields.keys()].filter((name) => !foreign.has(name)).sort()).toEqual(
-    [...expected.fields.keys()].sort(),
+  expect([...reply.headers.keys()].filter((name) => !foreign.has(name)).sort()).toEqual(
+    [...expected.headers.keys()].sort(),
   )
 })

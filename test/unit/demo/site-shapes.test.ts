@@ -4,7 +4,7 @@ import type { EmbeddedUpstream } from '../../../demo/embedded-server.ts'
 import { admin, ask, home, startSite } from './wired-upstreams.ts'
 
 /**
- * The shapes (names and types, first member of each list) of answers that a WordPress 6.7 gave to these requests.
+ * The shapes (names and types, first member of each list) of responses that a WordPress 6.7 gave to these requests.
  * Placeholders stand for identifiers that differ between two sites.
  */
 type ShapeCase = {

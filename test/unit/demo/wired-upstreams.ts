@@ -34,10 +34,10 @@ export const startSite = async (
 export const startPlants = (settings: EmbeddedSettings = {}): Promise<EmbeddedUpstream> =>
   startEmbeddedPlants({ basePath: '/', requests: plantStore, ...settings })
 
-/** An answer with its parsed body. */
+/** A response with its parsed body. */
 export type Reply = {
   readonly status: number
-  readonly fields: Headers
+  readonly headers: Headers
   readonly text: string
   // biome-ignore lint/suspicious/noExplicitAny: bodies of any shape are compared in tests
   readonly body: any
@@ -50,10 +50,10 @@ export const ask = async (
     readonly method?: string
     readonly as?: string
     readonly body?: unknown
-    readonly fields?: Readonly<Record<string, string>>
+    readonly headers?: Readonly<Record<string, string>>
   } = {},
 ): Promise<Reply> => {
-  const { method = 'GET', as, body, fields = {} } = options
+  const { method = 'GET', as, body, headers = {} } = options
   const isJson =
     body !== undefined &&
     !(body instanceof FormData) &&
@@ -64,7 +64,7 @@ export const ask = async (
     headers: {
       ...(as === undefined ? {} : { Authorization: as }),
       ...(isJson ? { 'Content-Type': 'application/json' } : {}),
-      ...fields,
+      ...headers,
     },
     ...(body === undefined
       ? {}
@@ -74,7 +74,7 @@ export const ask = async (
   const isBodyJson = response.headers.get('content-type')?.includes('json') === true && text !== ''
   return {
     status: response.status,
-    fields: response.headers,
+    headers: response.headers,
     text,
     body: isBodyJson ? JSON.parse(text) : undefined,
   }

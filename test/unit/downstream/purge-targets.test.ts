@@ -49,7 +49,7 @@ const start = async (addresses: string[], instances = 'dns') => {
       behind.add(address)
       return {
         address,
-        get isBehind() {
+        get isLagging() {
           return behind.has(address)
         },
         status: () => ({ address }),
@@ -61,7 +61,7 @@ const start = async (addresses: string[], instances = 'dns') => {
   })
   opened.push(targets)
   targets.start()
-  expect(targets.isBehind).toBe(true)
+  expect(targets.isLagging).toBe(true)
   if (instances === 'dns')
     expect(targets.statuses()).toMatchObject([{ behind: true, reason: 'not-resolved' }])
   release()
@@ -77,9 +77,9 @@ test('is behind until its name is resolved, and until each instance has confirme
   const stage = await start(['10.0.0.1', '10.0.0.2'])
   await expect.poll(() => stage.state.joined).toEqual(['10.0.0.1', '10.0.0.2'])
   stage.confirm('10.0.0.1')
-  expect(stage.targets.isBehind).toBe(true)
+  expect(stage.targets.isLagging).toBe(true)
   stage.confirm('10.0.0.2')
-  expect(stage.targets.isBehind).toBe(false)
+  expect(stage.targets.isLagging).toBe(false)
 })
 
 test('an instance that joins is behind and told; one that leaves is closed', async () => {
@@ -89,7 +89,7 @@ test('an instance that joins is behind and told; one that leaves is closed', asy
   stage.confirm('10.0.0.1')
   addresses.push('10.0.0.2')
   await expect.poll(() => stage.state.joined).toEqual(['10.0.0.1', '10.0.0.2'])
-  expect(stage.targets.isBehind).toBe(true)
+  expect(stage.targets.isLagging).toBe(true)
   addresses.shift()
   await expect.poll(() => stage.state.closed).toEqual(['10.0.0.1'])
   expect(stage.targets.targets.map(({ address }) => address)).toEqual(['10.0.0.2'])
@@ -108,7 +108,7 @@ test('more than 64 instances are not told: the receiver is behind, and says why'
   const stage = await start(Array.from({ length: 65 }, (_, at) => `10.0.0.${at}`))
   await expect.poll(() => stage.state.joined.length).toBe(64)
   for (let at = 0; at < 64; at += 1) stage.confirm(`10.0.0.${at}`)
-  expect(stage.targets.isBehind).toBe(true)
+  expect(stage.targets.isLagging).toBe(true)
   expect(stage.targets.statuses().at(-1)).toMatchObject({ reason: 'too-many-instances' })
 })
 

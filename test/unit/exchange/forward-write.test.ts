@@ -21,12 +21,12 @@ const contextOf = (steps: string[], spread: () => Promise<void> = async () => {}
   } as unknown as Cache,
   partitionOf: (credential) => credential,
   forwarding: { via: 'test' },
-  announcer: {
+  writeRegistry: {
     begin: async () => {
       steps.push('announce')
       return { kind: 'begun', write: 'w1' }
     },
-    spread: async () => {
+    broadcast: async () => {
       steps.push('spread')
       await spread()
       return { entries: 0, unheard: false }
@@ -40,7 +40,7 @@ const contextOf = (steps: string[], spread: () => Promise<void> = async () => {}
 const upload = () =>
   ready('/nope', { method: 'POST' }, siteService({ contract: siteContract({ unlisted: 'pass' }) }))
 
-const streamed = (content: Readable): GatewayResponse => ({ status: 201, fields: [], content })
+const streamed = (content: Readable): GatewayResponse => ({ status: 201, headers: [], content })
 
 test('a write is announced, forwarded, invalidated here and elsewhere, and then acknowledged', async () => {
   const steps: string[] = []
@@ -54,8 +54,8 @@ test('a write is announced, forwarded, invalidated here and elsewhere, and then 
 
 test('after a failure with an unknown outcome the stored responses are held back', async () => {
   const steps: string[] = []
-  const failed = forwardWrite(contextOf(steps), upload(), ({ exchange }) => {
-    exchange.record.write?.sent()
+  const failed = forwardWrite(contextOf(steps), upload(), ({ context: exchange }) => {
+    exchange.record.life?.sent()
     throw new GatewayError('upstream_timeout')
   })
   await expect(failed).rejects.toMatchObject({ code: 'upstream_timeout' })

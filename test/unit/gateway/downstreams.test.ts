@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import type { Note } from '../../../src/cache/invalidation.ts'
+import type { Invalidation } from '../../../src/cache/invalidation.ts'
 import { systemClock } from '../../../src/clock.ts'
 import type { Coherence } from '../../../src/cluster/coherence.ts'
 import { checkConfig } from '../../../src/config/load.ts'
@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const one of opened.splice(0).reverse()) await one.close()
 })
 
-const dropped: Note = { kind: 'tag', tag: 'blog/item/posts/7', mode: 'hard' }
+const dropped: Invalidation = { kind: 'tag', tag: 'blog/item/posts/7', mode: 'hard' }
 
 type Stage = {
   readonly downstreams: Downstreams
@@ -23,7 +23,7 @@ type Stage = {
 }
 
 /** One gateway of several: `spread` stands for the others. */
-const start = async (spread: Coherence['spread'], failures = 0): Promise<Stage> => {
+const start = async (spread: Coherence['broadcast'], failures = 0): Promise<Stage> => {
   const events: string[] = []
   const warnings: string[] = []
   const receiver = await startOrigin((_, wire) => {
@@ -47,8 +47,8 @@ const start = async (spread: Coherence['spread'], failures = 0): Promise<Stage> 
   if (config === undefined) throw new Error('no service')
   const coherence = {
     begin: async () => ({ kind: 'begun', write: 'a#1' }) as const,
-    spread: async (notes: readonly Note[], write?: string) => {
-      const result = await spread(notes, write)
+    broadcast: async (invalidations: readonly Invalidation[], write?: string) => {
+      const result = await spread(invalidations, write)
       events.push('spread')
       return result
     },
@@ -80,42 +80,42 @@ test('receivers are purged when all other gateways have dropped what a write cha
   const { downstreams, events } = await start(
     () =>
       new Promise((resolve) => {
-        others = () => resolve({ entries: 3, unheard: false })
+        others = () => resolve({ entries: 3, unacknowledged: false })
       }),
   )
-  const spread = downstreams.spread([dropped])
+  const spread = downstreams.broadcast([dropped])
   await new Promise((resolve) => setTimeout(resolve, 100))
   expect(events).toEqual([])
   others()
-  expect(await spread).toEqual({ entries: 3, unheard: false, unconfirmed: false })
+  expect(await spread).toEqual({ entries: 3, unacknowledged: false, unconfirmed: false })
   expect(events).toEqual(['spread', 'purged'])
 })
 
 test('a start purges everything twice: responses of an earlier configuration may be on their way', async () => {
-  const { receiver } = await start(async () => ({ entries: 0, unheard: false }))
+  const { receiver } = await start(async () => ({ entries: 0, unacknowledged: false }))
   await expect.poll(() => receiver.received.length, { timeout: 15_000 }).toBe(2)
-  const [first, second] = receiver.received.map(({ fields }) => fields['xkey-purge'])
+  const [first, second] = receiver.received.map(({ headers }) => headers['xkey-purge'])
   expect(first).toMatch(/^[0-9a-f]{12}$/)
   expect(second).toBe(first)
 })
 
 test('what other gateways have changed is purged some seconds later: they may have ended before', async () => {
-  const { downstreams, receiver } = await start(async () => ({ entries: 0, unheard: false }))
+  const { downstreams, receiver } = await start(async () => ({ entries: 0, unacknowledged: false }))
   await expect.poll(() => receiver.received.length, { timeout: 15_000 }).toBe(2)
-  downstreams.heard([dropped])
+  downstreams.contacted([dropped])
   await expect.poll(() => receiver.received.length, { timeout: 15_000 }).toBe(3)
-  expect(receiver.received[2]?.fields['xkey-purge']?.split(' ')).toHaveLength(2)
+  expect(receiver.received[2]?.headers['xkey-purge']?.split(' ')).toHaveLength(2)
 })
 
 test('what reaches no service with receivers is sent to none', async () => {
-  const { downstreams, events } = await start(async () => ({ entries: 0, unheard: false }))
-  await downstreams.spread([{ kind: 'tag', tag: 'shop/item/posts/7', mode: 'hard' }])
-  await downstreams.spread([{ kind: 'documents', service: 'blog', collection: '' }])
+  const { downstreams, events } = await start(async () => ({ entries: 0, unacknowledged: false }))
+  await downstreams.broadcast([{ kind: 'tag', tag: 'shop/item/posts/7', mode: 'hard' }])
+  await downstreams.broadcast([{ kind: 'documents', service: 'blog', collection: '' }])
   expect(events).toEqual(['spread', 'spread'])
 })
 
 test('the log names a receiver from the first contact that fails', async () => {
-  const settled: Coherence['spread'] = async () => ({ entries: 0, unheard: false })
+  const settled: Coherence['broadcast'] = async () => ({ entries: 0, unacknowledged: false })
   expect((await start(settled)).warnings).toEqual([])
   expect((await start(settled, 2)).warnings).toEqual(['receiver-behind status-500'])
 })

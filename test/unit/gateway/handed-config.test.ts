@@ -6,8 +6,8 @@ const reload = { topic: 'reload', content: null }
 
 test('a reload waits for all workers, also for slow ones', async () => {
   const patiences: unknown[] = []
-  const ask: Ask = async (_, patience) => {
-    patiences.push(patience)
+  const ask: Ask = async (_, timeout) => {
+    patiences.push(timeout)
     return [{ kind: 'failed' }]
   }
   const config = createWorkersConfig({}, async () => ({ kind: 'faults', faults: [] }))

@@ -64,7 +64,7 @@ test('constant changes get ten lines a minute, and the last one has the current 
   expect(lines).toHaveLength(13)
 })
 
-test('stale answers because of upstream errors have one line when they begin and one when they end', () => {
+test('stale responses because of upstream errors have one line when they begin and one when they end', () => {
   const { lines, observe } = logged()
   const stale = { kind: 'served-stale', service: 'site', reason: 'error', failure: 'unreachable' } as const
   for (let i = 0; i < 500; i += 1) {

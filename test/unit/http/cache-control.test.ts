@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deltaSeconds, parseCacheControl, qualifiedFields } from '../../../src/http/caching-fields.ts'
+import { deltaSeconds, parseCacheControl, qualifiedHeaders } from '../../../src/http/caching-headers.ts'
 
 test.each([
   ['one directive', 'no-store', { 'no-store': undefined }],
@@ -44,15 +44,15 @@ test.each([
   expect(deltaSeconds(parseCacheControl(value), 'max-age')).toBe(expected)
 })
 
-test('names of fields are lower case and without space', () => {
-  expect(qualifiedFields(parseCacheControl('private=" Set-Cookie , X"'), 'private')).toEqual([
+test('names of headers are lower case and without space', () => {
+  expect(qualifiedHeaders(parseCacheControl('private=" Set-Cookie , X"'), 'private')).toEqual([
     'set-cookie',
     'x',
   ])
-  expect(qualifiedFields(parseCacheControl('private'), 'private')).toBeUndefined()
+  expect(qualifiedHeaders(parseCacheControl('private'), 'private')).toBeUndefined()
 })
 
 test.each(['private=""', 'private=', 'private=" , "', 'private="", max-age=60'])(
-  '%s names no field, and means the whole response',
-  (value) => expect(qualifiedFields(parseCacheControl(value), 'private')).toBeUndefined(),
+  '%s names no header, and means the whole response',
+  (value) => expect(qualifiedHeaders(parseCacheControl(value), 'private')).toBeUndefined(),
 )

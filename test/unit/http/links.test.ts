@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createPublicLinks, mostReferences } from '../../../src/http/links.ts'
+import { createPublicLinks, maxReferences } from '../../../src/http/links.ts'
 
 const links = createPublicLinks({
   targets: ['http://[::1]:9', 'https://pool.test', 'http://plain.test:80'],
@@ -23,15 +23,15 @@ test.each([
   expect(links(['Location', sent], '/a')).toEqual(['Location', shown])
 })
 
-test('fields without such URLs are the same list', () => {
+test('headers without such URLs are the same list', () => {
   const lines = ['Content-Type', 'text/html', 'Location', 'https://other.test/', 'Link', '<b>; rel=next']
   expect(links(lines, '/a')).toBe(lines)
 })
 
 test('a response has a bounded number of links that change', () => {
-  const value = '</b>,'.repeat(mostReferences + 2)
+  const value = '</b>,'.repeat(maxReferences + 2)
   const [, shown] = links(['Link', value], '/a')
-  expect(shown).toBe(`${'</shop/api/b>,'.repeat(mostReferences)}</b>,</b>,`)
+  expect(shown).toBe(`${'</shop/api/b>,'.repeat(maxReferences)}</b>,</b>,`)
 })
 
 const tookMs = (run: () => void): number => {

@@ -65,18 +65,20 @@ test.each<[string, string, Record<string, string>, string[], PreconditionOutcome
     strong,
     'not-modified',
   ],
-])('%s', (_, method, fields, responseFields, expected) => {
-  expect(evaluatePreconditions(fields, method, { status: 200, fields: responseFields }, now)).toBe(expected)
+])('%s', (_, method, headers, responseHeaders, expected) => {
+  expect(evaluatePreconditions(headers, method, { status: 200, headers: responseHeaders }, now)).toBe(
+    expected,
+  )
 })
 
 test.each([301, 404, 500])('a %i is not subject to preconditions', (status) => {
-  expect(evaluatePreconditions({ 'if-none-match': '*' }, 'GET', { status, fields: strong }, now)).toBe(
+  expect(evaluatePreconditions({ 'if-none-match': '*' }, 'GET', { status, headers: strong }, now)).toBe(
     'proceed',
   )
 })
 
 test('a 304 keeps headers about the resource and drops those about the content', () => {
-  const fields = [
+  const headers = [
     'ETag',
     '"a"',
     'Vary',
@@ -88,9 +90,9 @@ test('a 304 keeps headers about the resource and drops those about the content',
     'Date',
     modified,
   ]
-  expect(notModified({ status: 200, fields })).toEqual({
+  expect(notModified({ status: 200, headers })).toEqual({
     status: 304,
-    fields: ['ETag', '"a"', 'Vary', 'Accept', 'Date', modified],
+    headers: ['ETag', '"a"', 'Vary', 'Accept', 'Date', modified],
   })
 })
 

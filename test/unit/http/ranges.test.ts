@@ -6,7 +6,7 @@ import {
   rangeOf,
   selectRanges,
 } from '../../../src/http/conditional/ranges.ts'
-import { fieldValue } from '../../../src/http/message.ts'
+import { headerValue } from '../../../src/http/message.ts'
 
 const parts = (...ranges: [number, number][]): RangeSelection => ({
   kind: 'parts',
@@ -40,55 +40,55 @@ test.each<[string, string, RangeSelection]>([
 
 const now = Date.UTC(2026, 0, 1)
 const lastModified = 'Wed, 01 Jan 2025 00:00:00 GMT'
-const fields = ['ETag', '"a"', 'Last-Modified', lastModified, 'Date', 'Thu, 02 Jan 2025 00:00:00 GMT']
+const headers = ['ETag', '"a"', 'Last-Modified', lastModified, 'Date', 'Thu, 02 Jan 2025 00:00:00 GMT']
 
 test.each<[string, string, readonly string[], RangeSelection['kind']]>([
-  ['the strong tag', '"a"', fields, 'parts'],
-  ['another tag', '"b"', fields, 'whole'],
+  ['the strong tag', '"a"', headers, 'parts'],
+  ['another tag', '"b"', headers, 'whole'],
   ['a weak tag', 'W/"a"', ['ETag', 'W/"a"'], 'whole'],
-  ['the date', lastModified, fields, 'parts'],
-  ['another date', 'Wed, 01 Jan 2025 00:00:01 GMT', fields, 'whole'],
+  ['the date', lastModified, headers, 'parts'],
+  ['another date', 'Wed, 01 Jan 2025 00:00:01 GMT', headers, 'whole'],
   [
     'a date too young to be strong',
     lastModified,
     ['Last-Modified', lastModified, 'Date', lastModified],
     'whole',
   ],
-  ['nonsense', 'x', fields, 'whole'],
-])('If-Range with %s', (_, condition, responseFields, expected) => {
-  const head = { status: 200, fields: responseFields }
+  ['nonsense', 'x', headers, 'whole'],
+])('If-Range with %s', (_, condition, responseHeaders, expected) => {
+  const head = { status: 200, headers: responseHeaders }
   expect(rangeOf({ range: 'bytes=0-1', 'if-range': condition }, head, 10, now).kind).toBe(expected)
 })
 
 test('only a 200 has parts', () => {
-  expect(rangeOf({ range: 'bytes=0-1' }, { status: 404, fields: [] }, 10, now)).toEqual(whole)
+  expect(rangeOf({ range: 'bytes=0-1' }, { status: 404, headers: [] }, 10, now)).toEqual(whole)
 })
 
 const content = Buffer.from('0123456789')
-const head = { status: 200, fields: ['Content-Type', 'text/plain', 'Content-Length', '10', 'ETag', '"a"'] }
+const head = { status: 200, headers: ['Content-Type', 'text/plain', 'Content-Length', '10', 'ETag', '"a"'] }
 
 test('one part comes with its range', () => {
-  const answer = partialContent(head, content, [{ first: 2, last: 4 }])
-  expect(answer.content.toString()).toBe('234')
-  expect(answer.head.status).toBe(206)
-  expect(fieldValue(answer.head.fields, 'content-range')).toBe('bytes 2-4/10')
-  expect(fieldValue(answer.head.fields, 'content-length')).toBe('3')
+  const response = partialContent(head, content, [{ first: 2, last: 4 }])
+  expect(response.content.toString()).toBe('234')
+  expect(response.head.status).toBe(206)
+  expect(headerValue(response.head.headers, 'content-range')).toBe('bytes 2-4/10')
+  expect(headerValue(response.head.headers, 'content-length')).toBe('3')
 })
 
 test('several parts come as multipart/byteranges, each with its type and range', () => {
-  const answer = partialContent(head, content, [
+  const response = partialContent(head, content, [
     { first: 0, last: 1 },
     { first: 8, last: 9 },
   ])
-  const type = fieldValue(answer.head.fields, 'content-type') ?? ''
+  const type = headerValue(response.head.headers, 'content-type') ?? ''
   const boundary = type.replace('multipart/byteranges; boundary=', '')
-  expect(answer.content.toString()).toBe(
+  expect(response.content.toString()).toBe(
     `--${boundary}\r\nContent-Type: text/plain\r\nContent-Range: bytes 0-1/10\r\n\r\n01\r\n` +
       `--${boundary}\r\nContent-Type: text/plain\r\nContent-Range: bytes 8-9/10\r\n\r\n89\r\n--${boundary}--\r\n`,
   )
-  expect(fieldValue(answer.head.fields, 'content-length')).toBe(String(answer.content.length))
+  expect(headerValue(response.head.headers, 'content-length')).toBe(String(response.content.length))
 })
 
 test('a 416 tells the length', () => {
-  expect(fieldValue(rangeNotSatisfiable(head, 10).fields, 'content-range')).toBe('bytes */10')
+  expect(headerValue(rangeNotSatisfiable(head, 10).headers, 'content-range')).toBe('bytes */10')
 })

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { remembered, rememberedLast } from '../../../src/http/memo.ts'
+import { memoize, memoizeLast } from '../../../src/http/memo.ts'
 
-const counting = (perGeneration?: number) => {
+const counting = (perSnapshot?: number) => {
   const readings: string[] = []
-  const read = remembered((text) => {
+  const read = memoize((text) => {
     readings.push(text)
     return { text }
-  }, perGeneration)
+  }, perSnapshot)
   return { read, readings }
 }
 
@@ -18,7 +18,7 @@ test('a repeated text is not parsed again and gives the same result', () => {
 
 test('undefined is a result like any other', () => {
   const { readings, read } = counting()
-  const nothing = remembered((text) => {
+  const nothing = memoize((text) => {
     read(text)
     return undefined
   })
@@ -54,7 +54,7 @@ test('a long text is parsed each time', () => {
 
 test('the last text is not parsed again, however long it is, and no earlier one is kept', () => {
   const readings: string[] = []
-  const read = rememberedLast((text) => {
+  const read = memoizeLast((text) => {
     readings.push(text)
     return { text }
   })

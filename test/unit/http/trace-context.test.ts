@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parseTraceParent, withTraceFields } from '../../../src/http/forwardable-fields.ts'
-import { fieldValues } from '../../../src/http/message.ts'
+import { parseTraceParent, withTraceHeaders } from '../../../src/http/forwardable-headers.ts'
+import { headerValues } from '../../../src/http/message.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const spanId = 'b7ad6b7169203331'
@@ -26,8 +26,8 @@ test.each([
 })
 
 test('a valid context is forwarded unchanged, with its state', () => {
-  const fields = ['accept', '*/*', 'tracestate', 'a=b', 'traceparent', good]
-  expect(withTraceFields(fields, undefined)).toEqual([
+  const headers = ['accept', '*/*', 'tracestate', 'a=b', 'traceparent', good]
+  expect(withTraceHeaders(headers, undefined)).toEqual([
     ...['accept', '*/*', 'traceparent', good],
     ...['tracestate', 'a=b'],
   ])
@@ -35,7 +35,7 @@ test('a valid context is forwarded unchanged, with its state', () => {
 
 test('an open span takes the place of the parent, and the state stays', () => {
   const open = { traceId, spanId: 'f'.repeat(16), sampled: true }
-  expect(withTraceFields(['traceparent', good, 'tracestate', 'a=b'], open)).toEqual([
+  expect(withTraceHeaders(['traceparent', good, 'tracestate', 'a=b'], open)).toEqual([
     ...['traceparent', `00-${traceId}-${'f'.repeat(16)}-01`],
     ...['tracestate', 'a=b'],
   ])
@@ -44,13 +44,13 @@ test('an open span takes the place of the parent, and the state stays', () => {
 test('without an open span, a valid context or none is sent, and a state only with its own context', () => {
   fc.assert(
     fc.property(fc.option(fc.string({ unit: 'binary' })), fc.option(fc.string()), (parent, state) => {
-      const fields: string[] = []
-      if (parent !== null) fields.push('traceparent', parent)
-      if (state !== null) fields.push('tracestate', state)
-      const sent = withTraceFields(fields, undefined)
+      const headers: string[] = []
+      if (parent !== null) headers.push('traceparent', parent)
+      if (state !== null) headers.push('tracestate', state)
+      const sent = withTraceHeaders(headers, undefined)
       const valid = parseTraceParent(parent ?? undefined) === undefined ? [] : [parent]
-      expect(fieldValues(sent, 'traceparent')).toEqual(valid)
-      expect(fieldValues(sent, 'tracestate')).toEqual(valid.length === 0 || state === null ? [] : [state])
+      expect(headerValues(sent, 'traceparent')).toEqual(valid)
+      expect(headerValues(sent, 'tracestate')).toEqual(valid.length === 0 || state === null ? [] : [state])
     }),
   )
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseVary, varyKey } from '../../../src/http/caching-fields.ts'
+import { parseVary, varyKey } from '../../../src/http/caching-headers.ts'
 
 const names = (count: number): string => Array.from({ length: count }, (_, at) => `x-${at}`).join(', ')
 
@@ -20,12 +20,12 @@ test.each([
   ['a name that CGI reads as another one', ['Vary', 'Accept_Language'], { kind: 'any' }],
   ['a validator of the cache', ['Vary', 'If-None-Match'], { kind: 'any' }],
   ['* in another line', ['Vary', 'a', 'Vary', '*'], { kind: 'any' }],
-])('reads %s', (_, fields, expected) => {
-  expect(parseVary(fields)).toEqual(expected)
+])('reads %s', (_, headers, expected) => {
+  expect(parseVary(headers)).toEqual(expected)
 })
 
-const key = (fields: Readonly<Record<string, string>>) =>
-  varyKey(['accept-language', 'foo'], { sentField: (name) => fields[name] })
+const key = (headers: Readonly<Record<string, string>>) =>
+  varyKey(['accept-language', 'foo'], { sentHeader: (name) => headers[name] })
 
 test.each([
   ['the same', { foo: '1' }, { foo: '1' }, true],

@@ -16,20 +16,20 @@ const log = (mode: 'all' | 'sample', sampleHits = 0.1) => {
     target: false,
     write: (line) => lines.push(line),
   })
-  const answer = (cache: CacheOutcome, fields: readonly string[] = [], content?: Buffer): void => {
+  const response = (cache: CacheOutcome, headers: readonly string[] = [], content?: Buffer): void => {
     const exchange = received('/site/v2/posts?password=planted', {}, service)
     exchange.record.cache = cache
     exchange.record.route = '/site/v2/posts'
     exchange.record.upstreamMs = 1.234_567
-    watch.end(exchange, { head: { status: 200, fields }, content, durationMs: 2 })
+    watch.end(exchange, { head: { status: 200, headers }, content, durationMs: 2 })
   }
-  return { lines, answer }
+  return { lines, response }
 }
 
 test('a line has the outcome of a request and nothing that the client sent', () => {
-  const { lines, answer } = log('all')
+  const { lines, response } = log('all')
   const status = 'trellis; fwd=uri-miss; fwd-status=200; ttl=60; stored'
-  answer('miss', ['Cache-Status', 'other; hit', 'Cache-Status', status], Buffer.from('four'))
+  response('miss', ['Cache-Status', 'other; hit', 'Cache-Status', status], Buffer.from('four'))
   expect(lines).toEqual([
     {
       id: 'id-1',
@@ -49,24 +49,24 @@ test('a line has the outcome of a request and nothing that the client sent', () 
 })
 
 test('the Cache-Status of an upstream is not repeated', () => {
-  const { lines, answer } = log('all')
-  answer('bypass', ['Cache-Status', 'planted'])
-  answer('none', ['Cache-Status', 'trellis; planted'])
+  const { lines, response } = log('all')
+  response('bypass', ['Cache-Status', 'planted'])
+  response('none', ['Cache-Status', 'trellis; planted'])
   expect(lines.map(({ cacheStatus }) => cacheStatus)).toEqual([undefined, undefined])
 })
 
 test('a share of the hits has a line, and says for how many; all others have one each', () => {
-  const { lines, answer } = log('sample', 0.1)
-  for (let count = 0; count < 100; count += 1) answer('hit')
-  for (let count = 0; count < 7; count += 1) answer('miss')
+  const { lines, response } = log('sample', 0.1)
+  for (let count = 0; count < 100; count += 1) response('hit')
+  for (let count = 0; count < 7; count += 1) response('miss')
   const of = (cache: string) => lines.filter((line) => line.cache === cache)
   expect(of('hit').map(({ weight }) => weight)).toEqual(Array(10).fill(10))
   expect(of('miss').map(({ weight }) => weight)).toEqual(Array(7).fill(1))
 })
 
 test('with a share of 0 no hit has a line', () => {
-  const { lines, answer } = log('sample', 0)
-  for (let count = 0; count < 1_000; count += 1) answer('hit')
-  answer('stale')
+  const { lines, response } = log('sample', 0)
+  for (let count = 0; count < 1_000; count += 1) response('hit')
+  response('stale')
   expect(lines.map(({ cache }) => cache)).toEqual(['stale'])
 })

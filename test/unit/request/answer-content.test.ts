@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
-import { fromUpstream, jsonFields, names, publicRoot, upstreamRoot } from './wordpress-names.ts'
+import { fromUpstream, jsonHeaders, names, publicRoot, upstreamRoot } from './wordpress-names.ts'
 
 const escaped = (url: string): string => url.replaceAll('/', '\\/')
 const down = (content: string): string => fromUpstream(names(), Buffer.from(content)).toString()
@@ -77,8 +77,8 @@ describe('JSON of a response', () => {
   test.each([
     ['HTML', ['Content-Type', 'text/html']],
     ['no type', []],
-    ['coded content', [...jsonFields, 'Content-Encoding', 'gzip']],
-    ['a part', [...jsonFields, 'Content-Range', 'bytes 0-1/2']],
+    ['coded content', [...jsonHeaders, 'Content-Encoding', 'gzip']],
+    ['a part', [...jsonHeaders, 'Content-Range', 'bytes 0-1/2']],
   ])('has no mapper for %s', (_what, lines) => {
     expect(names().fromUpstreamContent(lines)).toBeUndefined()
   })
@@ -95,7 +95,7 @@ test.each([
   ['a key', '{"http'],
   ['a pattern', '{"routes":{"\\/wp'],
 ])('of %s without an end only a bounded part is held back', (_what, begun) => {
-  const mapper = names().fromUpstreamContent(jsonFields)?.scanner()
+  const mapper = names().fromUpstreamContent(jsonHeaders)?.scanner()
   const chunk = Buffer.alloc(16 * 1024, 'x')
   mapper?.push(Buffer.from(begun))
   mapper?.push(chunk)
@@ -111,7 +111,7 @@ test('a bound on length holds for chunks and for complete content alike', () => 
 })
 
 test('a stream is mapped chunk by chunk', async () => {
-  const mapper = names().fromUpstreamContent(jsonFields)?.transform()
+  const mapper = names().fromUpstreamContent(jsonHeaders)?.transform()
   if (mapper === undefined) throw new Error('no mapper')
   const chunks = ['{"wp_', 'id":1,"a":"', upstreamRoot.slice(0, 9), `${upstreamRoot.slice(9)}/"`, '}'].map(
     (c) => Buffer.from(c),
@@ -133,7 +133,7 @@ describe('the real post of WordPress', () => {
 
   test('is the same object when nothing changes', () => {
     const mapper = names({ mode: 'same', upstreamRoots: () => ['http://elsewhere.test/index.php/wp-json'] })
-    const scanner = mapper.fromUpstreamContent(jsonFields)?.scanner()
+    const scanner = mapper.fromUpstreamContent(jsonHeaders)?.scanner()
     expect(scanner?.push(post)).toBe(post)
     expect(scanner?.end().length).toBe(0)
   })

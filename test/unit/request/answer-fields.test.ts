@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { names, publicRoot, upstreamRoot } from './wordpress-names.ts'
 
 const mapped = (name: string, value: string): string | undefined =>
-  names().fromUpstreamFields([name, value])[1]
+  names().fromUpstreamHeaders([name, value])[1]
 
-describe('fields of a response', () => {
+describe('headers of a response', () => {
   test.each([
     ['Link', `<${upstreamRoot}/>; rel="https://api.w.org/"`, `<${publicRoot}/>; rel="https://api.w.org/"`],
     [
@@ -42,7 +42,7 @@ describe('fields of a response', () => {
     expect(mapped(name, value)).toBe(expected)
   })
 
-  test('fields that describe the octets are removed when the content is mapped', () => {
+  test('headers that describe the octets are removed when the content is mapped', () => {
     const lines = [
       'Content-Type',
       'application/json',
@@ -55,7 +55,7 @@ describe('fields of a response', () => {
       'Accept-Ranges',
       'bytes',
     ]
-    expect(names().fromUpstreamFields(lines)).toEqual([
+    expect(names().fromUpstreamHeaders(lines)).toEqual([
       'Content-Type',
       'application/json',
       'ETag',
@@ -67,7 +67,7 @@ describe('fields of a response', () => {
 
   test('repeated lines keep their order', () => {
     const lines = ['Link', `<${upstreamRoot}/>; rel=a`, 'X', '1', 'Link', `<${upstreamRoot}/>; rel=b`]
-    expect(names().fromUpstreamFields(lines)).toEqual([
+    expect(names().fromUpstreamHeaders(lines)).toEqual([
       'Link',
       `<${publicRoot}/>; rel=a`,
       'X',
@@ -81,14 +81,14 @@ describe('fields of a response', () => {
     const learned: { root: string | undefined } = { root: undefined }
     const mapper = names({ learned, upstreamRoots: (root) => (root === undefined ? [] : [root]) })
     const lines = ['Location', `${upstreamRoot}/wp/v2/posts/5`]
-    expect(mapper.fromUpstreamFields(lines)).toEqual(lines)
+    expect(mapper.fromUpstreamHeaders(lines)).toEqual(lines)
     learned.root = `${upstreamRoot}/`
-    expect(mapper.fromUpstreamFields(lines)[1]).toBe(`${publicRoot}/site/v2/posts/5`)
+    expect(mapper.fromUpstreamHeaders(lines)[1]).toBe(`${publicRoot}/site/v2/posts/5`)
   })
 
   test('with `names: same` and one root for both sides the same lines are returned', () => {
     const lines = ['Location', `${upstreamRoot}/wp/v2/posts/5`]
     const mapper = names({ mode: 'same', publicRoot: upstreamRoot, upstreamRoots: () => [upstreamRoot] })
-    expect(mapper.fromUpstreamFields(lines)).toBe(lines)
+    expect(mapper.fromUpstreamHeaders(lines)).toBe(lines)
   })
 })

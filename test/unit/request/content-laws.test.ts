@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Names } from '../../../src/wordpress/names/names.ts'
-import { fromUpstream, jsonFields, names, publicRoot, table, upstreamRoot } from './wordpress-names.ts'
+import { fromUpstream, jsonHeaders, names, publicRoot, table, upstreamRoot } from './wordpress-names.ts'
 
 const url = (root: string, namespace: string) =>
   fc
@@ -68,7 +68,7 @@ const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 1
 
 /** As a complete content is mapped: without the scanner where nothing in it can change. */
 const complete = (mapper: Names, content: Buffer): string => {
-  const mapping = mapper.fromUpstreamContent(jsonFields)
+  const mapping = mapper.fromUpstreamContent(jsonHeaders)
   return (mapping === undefined ? content : mapping.whole(content)).toString('latin1')
 }
 
@@ -183,7 +183,7 @@ test('a body without names and REST URLs is not copied', () => {
   fc.assert(
     fc.property(plain, (content) => {
       const octets = Buffer.from(content)
-      const scanner = mapper.fromUpstreamContent(jsonFields)?.scanner()
+      const scanner = mapper.fromUpstreamContent(jsonHeaders)?.scanner()
       expect(scanner?.push(octets)).toBe(octets)
       expect(scanner?.end().length).toBe(0)
     }),

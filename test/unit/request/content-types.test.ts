@@ -31,9 +31,9 @@ describe('content types', () => {
 
   test('a form may have more parameters than a query, but not more than PHP reads', () => {
     const contentType = 'application/x-www-form-urlencoded'
-    const fields = (count: number) => Array.from({ length: count }, (_, i) => `f${i}=1`).join('&')
-    expect(ask({ method: 'POST', contentType, content: fields(1000) }).kind).toBe('valid')
-    expect(refusalOf({ method: 'POST', contentType, content: fields(1001) })).toMatchObject({
+    const headers = (count: number) => Array.from({ length: count }, (_, i) => `f${i}=1`).join('&')
+    expect(ask({ method: 'POST', contentType, content: headers(1000) }).kind).toBe('valid')
+    expect(refusalOf({ method: 'POST', contentType, content: headers(1001) })).toMatchObject({
       code: 'trellis_too_many_parameters',
     })
   })

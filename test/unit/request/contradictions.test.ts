@@ -7,8 +7,8 @@ const revision: Asked = { row: 'posts.revision', path: { parent: '5', id: '7' } 
 const template: Asked = { row: 'templates.item', path: { id: 'theme//index' } }
 
 const code = (asked: Asked): string => {
-  const answer = ask(asked)
-  return answer.kind === 'valid' ? `valid ${answer.query}`.trim() : answer.code
+  const response = ask(asked)
+  return response.kind === 'valid' ? `valid ${response.query}`.trim() : response.code
 }
 
 const ambiguous = 'trellis_ambiguous_request'

@@ -99,10 +99,10 @@ describe('patterns of another discovery document', () => {
     fc.assert(
       fc.property(fc.oneof(paths, fc.constantFrom(...announced)), (path) => {
         const expected = announced.find((pattern) => native(pattern).test(path))
-        const finding = router.find('GET', path)
+        const routeMatch = router.find('GET', path)
         // Refused are readings that differ with and without merged slashes, and what a pattern is when taken as a path.
-        fc.pre(finding.kind !== 'refused')
-        expect(finding.kind === 'found' ? finding.row.id : undefined).toBe(expected)
+        fc.pre(routeMatch.kind !== 'refused')
+        expect(routeMatch.kind === 'found' ? routeMatch.row.id : undefined).toBe(expected)
       }),
       { numRuns: 2000 },
     )
@@ -120,10 +120,11 @@ describe('patterns of another discovery document', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('a', 'b', 'c', 'd'), maxLength: 8 }), (text) => {
         const groups = expression.exec(`/${text}`)?.groups
-        const finding = router.find('GET', `/${text}`)
+        const routeMatch = router.find('GET', `/${text}`)
         // An empty identifier has no spelling.
-        if (groups === undefined || Object.values(groups).includes('')) expect(finding.kind).not.toBe('found')
-        else expect(finding).toMatchObject({ kind: 'found', pathParameters: groups })
+        if (groups === undefined || Object.values(groups).includes(''))
+          expect(routeMatch.kind).not.toBe('found')
+        else expect(routeMatch).toMatchObject({ kind: 'found', pathParameters: groups })
       }),
       { numRuns: 500 },
     )
@@ -140,9 +141,10 @@ describe('patterns of another discovery document', () => {
     ['a POSIX class', '/v1/(?P<name>[[:alpha:]]+)', '/v1/abc', 'abc'],
     ['a name that objects have', '/v1/(?P<__proto__>[a-z]+)', '/v1/abc', undefined],
   ])('%s is matched', (_what, pattern, path, value) => {
-    const finding = routerOf(pattern).find('GET', path)
-    expect(finding).toMatchObject({ kind: 'found', path })
-    if (finding.kind === 'found') expect(Object.entries(finding.pathParameters)[0]?.[1]).toBe(value ?? 'abc')
+    const routeMatch = routerOf(pattern).find('GET', path)
+    expect(routeMatch).toMatchObject({ kind: 'found', path })
+    if (routeMatch.kind === 'found')
+      expect(Object.entries(routeMatch.pathParameters)[0]?.[1]).toBe(value ?? 'abc')
   })
 
   test.each([

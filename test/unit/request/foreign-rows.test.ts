@@ -17,7 +17,7 @@ const canonical = (args: Arguments, query: string): string => {
     handledBy: 'upstream',
     endpoints: [endpoint],
   }
-  const answer = siteValidator.validate({
+  const response = siteValidator.validate({
     method: 'GET',
     row,
     endpoint,
@@ -26,7 +26,7 @@ const canonical = (args: Arguments, query: string): string => {
     contentType: undefined,
     content: undefined,
   })
-  return answer.kind === 'valid' ? answer.query : `! ${answer.code}`
+  return response.kind === 'valid' ? response.query : `! ${response.code}`
 }
 
 describe('arguments of a route that the contract does not list', () => {

@@ -1,15 +1,15 @@
-import type { RouteFinding } from '../../../src/service/row.ts'
+import type { RouteMatch } from '../../../src/service/row.ts'
 
-/** A finding in one line, for tables: what was found, and the path that is keyed and sent. */
-export const inOneLine = (finding: RouteFinding): string => {
-  switch (finding.kind) {
+/** An issue in one line, for tables: what was found, and the path that is keyed and sent. */
+export const inOneLine = (routeMatch: RouteMatch): string => {
+  switch (routeMatch.kind) {
     case 'found':
-      return `${finding.row.id} ${finding.path}`
+      return `${routeMatch.row.id} ${routeMatch.path}`
     case 'refused':
-      return `refused: ${finding.reason}`
+      return `refused: ${routeMatch.reason}`
     case 'unlisted':
-      return `unlisted ${finding.path}`
+      return `unlisted ${routeMatch.path}`
     default:
-      return `${finding.kind} ${finding.row.id} ${finding.path}`
+      return `${routeMatch.kind} ${routeMatch.row.id} ${routeMatch.path}`
   }
 }

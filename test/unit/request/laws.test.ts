@@ -86,9 +86,9 @@ describe.each([
   test('a canonical path is its own canonical form', () => {
     fc.assert(
       fc.property(methods, paths, (method, path) => {
-        const finding = router.find(method, path)
-        fc.pre(finding.kind !== 'refused')
-        expect(router.find(method, finding.path)).toEqual(finding)
+        const routeMatch = router.find(method, path)
+        fc.pre(routeMatch.kind !== 'refused')
+        expect(router.find(method, routeMatch.path)).toEqual(routeMatch)
       }),
       { numRuns: 1000 },
     )
@@ -97,11 +97,11 @@ describe.each([
   test('the path to the upstream is an absolute path without dot segments', () => {
     fc.assert(
       fc.property(methods, fc.oneof(paths, fc.string({ unit: 'binary' })), (method, path) => {
-        const finding = router.find(method, path)
-        if (finding.kind === 'refused') return
-        expect(finding.path).toMatch(/^\/(?:[\w\-.~!$&'()*+,;=:@/]|%[0-9A-F]{2})*$/)
-        expect(finding.path).not.toMatch(/^\/\//)
-        expect(decodeURIComponent(finding.path).split('/')).not.toContain('..')
+        const routeMatch = router.find(method, path)
+        if (routeMatch.kind === 'refused') return
+        expect(routeMatch.path).toMatch(/^\/(?:[\w\-.~!$&'()*+,;=:@/]|%[0-9A-F]{2})*$/)
+        expect(routeMatch.path).not.toMatch(/^\/\//)
+        expect(decodeURIComponent(routeMatch.path).split('/')).not.toContain('..')
       }),
       { numRuns: 1000 },
     )
@@ -111,10 +111,10 @@ describe.each([
 test('letter case and repeated slashes do not change the row that is found', () => {
   fc.assert(
     fc.property(paths, fc.constantFrom('/', '//', '///'), (path, more) => {
-      const finding = site.find('GET', path)
-      fc.pre(finding.kind === 'found' && finding.row.endpoints.length > 0)
+      const routeMatch = site.find('GET', path)
+      fc.pre(routeMatch.kind === 'found' && routeMatch.row.endpoints.length > 0)
       const again = site.find('GET', `${path.replaceAll('/', more)}${more}`)
-      expect(again).toEqual(finding)
+      expect(again).toEqual(routeMatch)
     }),
     { numRuns: 1000, maxSkipsPerRun: 1000 },
   )
@@ -135,12 +135,12 @@ const rowAtWordPress = (method: string, path: string): string | undefined =>
 test('WordPress matches the same row as the gateway, or none, however it decodes the path', () => {
   fc.assert(
     fc.property(fc.constantFrom('GET', 'POST', 'DELETE'), paths, (method, path) => {
-      const finding = site.find(method, path)
-      fc.pre(finding.kind !== 'refused')
-      const id = finding.kind === 'found' ? finding.row.id : undefined
+      const routeMatch = site.find(method, path)
+      fc.pre(routeMatch.kind !== 'refused')
+      const id = routeMatch.kind === 'found' ? routeMatch.row.id : undefined
       // PHP reads bytes: undone escapes of one character are several.
-      const bytes = Buffer.from(decodeURIComponent(finding.path)).toString('latin1')
-      const readings = [finding.path, bytes]
+      const bytes = Buffer.from(decodeURIComponent(routeMatch.path)).toString('latin1')
+      const readings = [routeMatch.path, bytes]
       for (const reading of readings.flatMap((one) => [one, one.replace(/\/{2,}/g, '/')])) {
         expect([id, undefined]).toContain(rowAtWordPress(method, reading))
       }

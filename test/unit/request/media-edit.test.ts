@@ -10,9 +10,9 @@ const edit = (modifiers: unknown) =>
   })
 
 const reason = (modifiers: unknown): string => {
-  const answer = edit(modifiers)
-  if (answer.kind === 'valid') return 'valid'
-  return (answer.body as { data: { params: Record<string, string> } }).data.params['modifiers'] ?? ''
+  const response = edit(modifiers)
+  if (response.kind === 'valid') return 'valid'
+  return (response.body as { data: { params: Record<string, string> } }).data.params['modifiers'] ?? ''
 }
 
 describe('the three forms of an image edit', () => {

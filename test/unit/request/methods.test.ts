@@ -19,8 +19,8 @@ describe('the method selects row and endpoint', () => {
     ['DELETE', '/site/v2/templates/lookup', 'DELETE', 'templates.item'],
     ['PUT', '/site/v2/templates/mine/home/revisions', 'POST,PUT,PATCH', 'templates.item'],
   ])('%s %s selects the endpoint %s of %s', (method, path, methods, id) => {
-    const finding = site.find(method, path)
-    expect(finding.kind === 'found' && [finding.row.id, finding.endpoint.methods.join()]).toEqual([
+    const routeMatch = site.find(method, path)
+    expect(routeMatch.kind === 'found' && [routeMatch.row.id, routeMatch.endpoint.methods.join()]).toEqual([
       id,
       methods,
     ])

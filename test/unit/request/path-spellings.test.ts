@@ -18,9 +18,9 @@ describe('spellings of one path become one', () => {
     ['digits percent-encoded', '/site/v2/posts/%35'],
     ['all of it', '//Site/%76%32/POSTS//%30%30005//'],
   ])('%s', (_what, path) => {
-    const finding = router.find('GET', path)
-    expect(inOneLine(finding)).toBe('posts.item /site/v2/posts/5')
-    expect(finding).toMatchObject({ pathParameters: { id: '5' } })
+    const routeMatch = router.find('GET', path)
+    expect(inOneLine(routeMatch)).toBe('posts.item /site/v2/posts/5')
+    expect(routeMatch).toMatchObject({ pathParameters: { id: '5' } })
   })
 
   test.each([
@@ -61,9 +61,9 @@ describe('spellings of one path become one', () => {
     ['with encoded slashes', '/site/v2/templates/twentytwentyfive%2F%2Fhome'],
     ['with both', '/site/v2/templates/twentytwentyfive/%2fhome'],
   ])('the identifier of a template %s', (_what, path) => {
-    const finding = router.find('GET', path)
-    expect(inOneLine(finding)).toBe('templates.item /site/v2/templates/twentytwentyfive//home')
-    expect(finding).toMatchObject({ pathParameters: { id: 'twentytwentyfive//home' } })
+    const routeMatch = router.find('GET', path)
+    expect(inOneLine(routeMatch)).toBe('templates.item /site/v2/templates/twentytwentyfive//home')
+    expect(routeMatch).toMatchObject({ pathParameters: { id: 'twentytwentyfive//home' } })
   })
 
   test.each([

@@ -160,12 +160,12 @@ test('a refused list bound names the parameter that the configuration names', as
   const row = plantRows({ limitParameter: 'max' })[0]
   if (row === undefined || endpoint === undefined) throw new Error('no list')
   const input = { method: 'GET', row, endpoint, pathParameters: {}, query: 'max=0' }
-  const answer = (await createPlantsValidator(options)).validate({
+  const response = (await createPlantsValidator(options)).validate({
     ...input,
     contentType: undefined,
     content: undefined,
   })
-  expect(answer).toMatchObject({
+  expect(response).toMatchObject({
     body: { error: 400, message: 'The query parameter max must be one integer of at least 1.' },
   })
 })

@@ -43,7 +43,7 @@ describe('JSON content of a request', () => {
   })
 })
 
-test('names of form fields are swapped, octets of values stay', () => {
+test('names of form headers are swapped, octets of values stay', () => {
   const form = 'application/x-www-form-urlencoded'
   expect(up('site_id=5&meta[site_pattern_sync_status]=&title=site_id+%C3%A9', form)).toBe(
     'wp_id=5&meta[wp_pattern_sync_status]=&title=site_id+%C3%A9',

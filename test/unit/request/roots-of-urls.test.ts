@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { jsonFields, names, publicRoot, upstreamRoot } from './wordpress-names.ts'
+import { jsonHeaders, names, publicRoot, upstreamRoot } from './wordpress-names.ts'
 
 test.each([
   ['a link', `{"href":"${upstreamRoot}/wp/v2/posts/5"}`, `{"href":"${publicRoot}/wp/v2/posts/5"}`],
@@ -9,7 +9,7 @@ test.each([
   ['a quoted text', `["\\"${upstreamRoot}/x\\""]`, undefined],
 ])('%s', (_, content, mapped) => {
   const sameHost = names({ mode: 'same', upstreamRoots: () => [upstreamRoot] })
-  const mapping = sameHost.fromUpstreamContent(jsonFields)
+  const mapping = sameHost.fromUpstreamContent(jsonHeaders)
   if (mapping === undefined) throw new Error('nothing maps it')
   expect(mapping.whole(Buffer.from(content)).toString()).toBe(mapped ?? content)
 })

@@ -53,20 +53,20 @@ export const ask = (asked: Asked, validator: Validator = siteValidator): Validat
 
 /** The canonical query of a list of posts, or the refusal's code. */
 export const canonical = (query: string, row = 'posts.collection'): string => {
-  const answer = ask({ query, row })
-  return answer.kind === 'valid' ? answer.query : `! ${answer.code}`
+  const response = ask({ query, row })
+  return response.kind === 'valid' ? response.query : `! ${response.code}`
 }
 
 /** Typed arguments of a valid request. */
 export const argumentsOf = (asked: Asked): Readonly<Record<string, unknown>> => {
-  const answer = ask(asked)
-  if (answer.kind === 'invalid') throw new Error(JSON.stringify(answer.body))
-  return answer.arguments
+  const response = ask(asked)
+  if (response.kind === 'invalid') throw new Error(JSON.stringify(response.body))
+  return response.arguments
 }
 
 /** Body of a refused request. */
 export const refusalOf = (asked: Asked): unknown => {
-  const answer = ask(asked)
-  if (answer.kind === 'valid') throw new Error(`valid: ${answer.query}`)
-  return answer.body
+  const response = ask(asked)
+  if (response.kind === 'valid') throw new Error(`valid: ${response.query}`)
+  return response.body
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import answers from './fixtures/wordpress-answers.json' with { type: 'json' }
 import { ask } from './support.ts'
 
-/** What a WordPress 6.7 with an administrator's credentials answered; `answer` is there when its validation refused the request. */
+/** What a WordPress 6.7 with an administrator's credentials answered; `response` is there when its validation refused the request. */
 type Recorded = {
   readonly row: string
   readonly method: string
@@ -85,7 +85,7 @@ const differs = (recorded: Recorded): boolean => {
 describe('recorded requests to WordPress', () => {
   test('include many that WordPress refused', () => {
     expect(recordings.length).toBeGreaterThan(800)
-    expect(recordings.filter(({ answer }) => answer !== undefined).length).toBeGreaterThan(400)
+    expect(recordings.filter(({ answer: response }) => response !== undefined).length).toBeGreaterThan(400)
   })
 
   test('are refused with the same bytes where WordPress refused them, and accepted elsewhere', () => {

@@ -75,7 +75,7 @@ const dialHttp2 = async (port: number, localAddress: string): Promise<ClientHttp
   await once(client, 'remoteSettings')
   return client
 }
-const answered = (client: ClientHttp2Session, path = '/'): Promise<unknown> =>
+const responded = (client: ClientHttp2Session, path = '/'): Promise<unknown> =>
   once(client.request({ ':path': path }).resume(), 'end')
 
 test('a connection does not wait for hundreds that another address opened before it', async () => {
@@ -113,9 +113,9 @@ test('a request over HTTP/2 does not wait for hundreds that another address has 
   const { port, taken } = await portOf({ certificate, http2: true })
   const clients = await Promise.all(Array.from({ length: 4 }, () => dialHttp2(port, greedy)))
   const late = await dialHttp2(port, other)
-  const asked = clients.flatMap((client) => Array.from({ length: 100 }, () => answered(client)))
+  const asked = clients.flatMap((client) => Array.from({ length: 100 }, () => responded(client)))
   while (taken.length === 0) await nextTurn()
-  await answered(late)
+  await responded(late)
   expect(taken.indexOf(other)).toBeLessThan(150)
   await Promise.all(asked)
   expect(taken).toHaveLength(401)
@@ -125,9 +125,9 @@ test('a request over HTTP/2 does not wait for hundreds that other connections of
   const { port, taken, paths } = await portOf({ certificate, http2: true })
   const clients = await Promise.all(Array.from({ length: 4 }, () => dialHttp2(port, greedy)))
   const late = await dialHttp2(port, greedy)
-  const asked = clients.flatMap((client) => Array.from({ length: 100 }, () => answered(client)))
+  const asked = clients.flatMap((client) => Array.from({ length: 100 }, () => responded(client)))
   while (taken.length === 0) await nextTurn()
-  await answered(late, '/late')
+  await responded(late, '/late')
   expect(paths.indexOf('/late')).toBeLessThan(200)
   await Promise.all(asked)
   expect(taken).toHaveLength(401)
@@ -140,7 +140,7 @@ test('requests of an HTTP/2 connection that ends while they wait are not taken',
   const client = await dialHttp2(port, greedy)
   for (let at = 0; at < 100; at += 1) client.request({ ':path': '/' }).on('error', () => {})
   await once(client, 'close')
-  await answered(await dialHttp2(port, greedy))
+  await responded(await dialHttp2(port, greedy))
   expect(taken).toHaveLength(41)
 })
 
@@ -154,7 +154,7 @@ test('requests over HTTP/2 that are reset as soon as they are sent are hardly ev
   const streams = Array.from({ length: 90 }, (_, at) => requestAndReset(2 * at + 1, '/'))
   socket.write(Buffer.concat([clientPreface, ...streams]))
   await once(socket, 'data')
-  await answered(other)
+  await responded(other)
   expect(taken.length).toBeGreaterThan(0)
   expect(taken.length).toBeLessThan(40)
 })

@@ -3,10 +3,10 @@ import { expect, test } from 'vitest'
 import { type BufferedBytes, createBufferedBytes } from '../../../src/server/buffered-bytes.ts'
 import type { OverloadEvent } from '../../../src/server/overload.ts'
 
-const setUp = (mostBytes: number): { buffered: BufferedBytes; events: OverloadEvent[] } => {
+const setUp = (maxBytes: number): { buffered: BufferedBytes; events: OverloadEvent[] } => {
   const events: OverloadEvent[] = []
   const buffered = createBufferedBytes({
-    mostBytes: () => mostBytes,
+    maxBytes: () => maxBytes,
     report: (event) => events.push(event),
   })
   return { buffered, events }

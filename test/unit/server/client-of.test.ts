@@ -5,13 +5,13 @@ import { createClientOf } from '../../../src/server/read-request.ts'
 const socket = { remoteAddress: '10.0.0.1' } as Socket
 
 /** The client of a request behind proxies that are trusted, and how many addresses were looked at. */
-const clientOf = (fields: Readonly<Record<string, string>>) => {
+const clientOf = (headers: Readonly<Record<string, string>>) => {
   let looked = 0
   const isTrusted = (address: string): boolean => {
     looked += 1
     return address.startsWith('10.')
   }
-  const { address } = createClientOf(isTrusted)(socket, fields)
+  const { address } = createClientOf(isTrusted)(socket, headers)
   return { address, looked }
 }
 
@@ -34,7 +34,7 @@ test.each([
   expect(clientOf({ [name]: Array.from({ length: 2_000 }, () => hop).join(',') }).looked).toBeLessThan(40)
 })
 
-test('of a field full of commas, the last part is looked at', () => {
+test('of a header full of commas, the last part is looked at', () => {
   expect(clientOf({ 'x-forwarded-for': `${','.repeat(15_000)}192.0.2.1` })).toEqual({
     address: '192.0.2.1',
     looked: 2,

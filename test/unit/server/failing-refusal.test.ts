@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
-import { Generation, type Service } from '../../../src/exchange/exchange.ts'
+import { ConfigSnapshot, type Service } from '../../../src/exchange/exchange.ts'
 import type { GatewayResponse } from '../../../src/http/message.ts'
 import { createBufferedBytes } from '../../../src/server/buffered-bytes.ts'
 import { createEdge } from '../../../src/server/server.ts'
@@ -35,15 +35,15 @@ const edgeOf = (
     },
     trustedProxies: [],
     cors: undefined,
-    distrusted: new Set(),
-    generation: new Generation([service]),
+    poisoned: new Set(),
+    snapshot: new ConfigSnapshot([service]),
     certificates: [],
     logger: pino({ level: 'silent' }),
     run,
     refusedEarly,
     report: () => undefined,
-    unread: { hold: () => undefined },
-    buffered: createBufferedBytes({ mostBytes: () => 1_000_000, report: () => undefined }),
+    unread: { buffer: () => undefined },
+    buffered: createBufferedBytes({ maxBytes: () => 1_000_000, report: () => undefined }),
     websockets: { count: () => undefined },
     isDraining: () => false,
     turnedAway: () => undefined,
@@ -89,7 +89,7 @@ test('a body that fails before its response is sent ends the connection and not 
     const content = new PassThrough()
     // After all microtasks, so the server has the response, and before the end of the turn.
     queueMicrotask(() => process.nextTick(() => content.destroy(new Error('planted'))))
-    return { status: 200, fields: [], content }
+    return { status: 200, headers: [], content }
   }
   const origin = await originOf(failing, () => undefined)
   await expect(fetch(origin).then((response) => response.text())).rejects.toThrow()
@@ -101,12 +101,12 @@ test('a response that becomes ready when its HTTP/2 stream has just closed is ne
   const edge = await edgeOf(
     async () => {
       current?.stream.destroy()
-      return { status: 200, fields: [], content: Buffer.alloc(100_000) }
+      return { status: 200, headers: [], content: Buffer.alloc(100_000) }
     },
     () => undefined,
     {
       inFlight: { enter: () => counted.push('entered'), leave: () => counted.push('left') },
-      unread: { hold: () => counted.push('held') },
+      unread: { buffer: () => counted.push('held') },
     },
   )
   const server = createServer((incoming, outgoing) => {

@@ -3,17 +3,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type FieldLines, type GatewayResponse, headText } from '../../../src/http/message.ts'
+import { type GatewayResponse, type HeaderLines, headText } from '../../../src/http/message.ts'
 import { sendResponse } from '../../../src/server/send/send-response.ts'
 import { type HttpServer, startHttpServer } from '../../support/http-server.ts'
 
 const keepAliveTimeout = 7_000
 let server: HttpServer
-let answer: GatewayResponse
+let response: GatewayResponse
 let isDraining = false
 beforeAll(async () => {
   const listener = (_incoming: IncomingMessage, outgoing: ServerResponse): void =>
-    sendResponse(outgoing, answer, {
+    sendResponse(outgoing, response, {
       isDraining: () => isDraining,
       keepAliveLines: 'Connection: keep-alive\r\nKeep-Alive: timeout=7\r\n',
       broken: () => undefined,
@@ -36,7 +36,11 @@ const bytesFor = async (head: string): Promise<string> => {
 }
 
 const date = ['Date', 'Mon, 23 Nov 2026 16:05:16 GMT']
-const whole = (content: string): FieldLines => ['Content-Length', String(Buffer.byteLength(content)), ...date]
+const whole = (content: string): HeaderLines => [
+  'Content-Length',
+  String(Buffer.byteLength(content)),
+  ...date,
+]
 
 const name = fc.stringMatching(/^x-[!#$%&'*+.^_`|~0-9A-Za-z-]{1,12}$/)
 const value = fc.stringMatching(/^[\t\x20-\x7e\x80-\xff]{0,20}$/)
@@ -68,14 +72,14 @@ describe('a head that was made before has the bytes that node:http writes', () =
         fc.boolean(),
         async (head, status, added, content, draining) => {
           const hasContent = status !== 204 && status !== 304
-          const fields = [...(hasContent ? whole(content) : date), ...added.flat()]
+          const headers = [...(hasContent ? whole(content) : date), ...added.flat()]
           const body = Buffer.from(content)
-          const text = headText(fields, status)
+          const text = headText(headers, status)
           if (text !== undefined) made += 1
           isDraining = draining
-          answer = { status, fields, content: body }
+          response = { status, headers, content: body }
           const expected = await bytesFor(head)
-          answer = { status, fields, content: body, headText: text }
+          response = { status, headers, content: body, headText: text }
           expect(await bytesFor(head)).toBe(expected)
         },
       ),
@@ -87,12 +91,12 @@ describe('a head that was made before has the bytes that node:http writes', () =
   })
 
   test('it is used', async () => {
-    const fields = whole('a')
-    answer = {
+    const headers = whole('a')
+    response = {
       status: 200,
-      fields,
+      headers,
       content: Buffer.from('a'),
-      headText: { of: fields, begin: undefined, text: 'X-Ready: 1\r\n' },
+      headText: { of: headers, begin: undefined, text: 'X-Ready: 1\r\n' },
     }
     expect(await bytesFor('GET / HTTP/1.1\r\nHost: a')).toContain('X-Ready: 1')
   })
@@ -102,15 +106,15 @@ describe('a head that was made before has the bytes that node:http writes', () =
     vi.resetModules()
     onTestFinished(() => void vi.unstubAllEnvs())
     const { sendResponse: sendByNode } = await import('../../../src/server/send/send-response.ts')
-    const fields = whole('a')
+    const headerLines = whole('a')
     const byNode = await startHttpServer((_incoming, outgoing) =>
       sendByNode(
         outgoing,
         {
           status: 200,
-          fields,
+          headers: headerLines,
           content: Buffer.from('a'),
-          headText: { of: fields, begin: undefined, text: 'X-Ready: 1\r\n' },
+          headText: { of: headerLines, begin: undefined, text: 'X-Ready: 1\r\n' },
         },
         { isDraining: () => false, keepAliveLines: '', broken: () => undefined },
       ),
@@ -121,9 +125,14 @@ describe('a head that was made before has the bytes that node:http writes', () =
   })
 
   test('it is not used once the headers have changed', async () => {
-    const fields = whole('a')
-    answer = { status: 200, fields: [...fields], content: Buffer.from('a'), headText: headText(fields, 200) }
-    answer = { ...answer, headText: { of: fields, begin: undefined, text: 'X-Ready: 1\r\n' } }
+    const headers = whole('a')
+    response = {
+      status: 200,
+      headers: [...headers],
+      content: Buffer.from('a'),
+      headText: headText(headers, 200),
+    }
+    response = { ...response, headText: { of: headers, begin: undefined, text: 'X-Ready: 1\r\n' } }
     expect(await bytesFor('GET / HTTP/1.1\r\nHost: a')).not.toContain('X-Ready: 1')
   })
 })
@@ -140,7 +149,7 @@ describe('no text is made before the time', () => {
     ['no Date', ['Content-Length', '1']],
     ['no Content-Length', [...date]],
     ['two Content-Lengths', [...whole('a'), 'Content-Length', '1']],
-  ])('%s', (_description, fields) => {
-    expect(headText(fields, 200)).toBeUndefined()
+  ])('%s', (_description, headers) => {
+    expect(headText(headers, 200)).toBeUndefined()
   })
 })

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import type { FieldLines } from '../../../src/http/message.ts'
+import type { HeaderLines } from '../../../src/http/message.ts'
 import { headersOf, headersOfHead, PreparedHeaders } from '../../../src/server/send/http2-headers.ts'
 
-const begin: FieldLines = ['Content-Type', 'text/plain', 'ETag', '"a"', 'Age', '3']
+const begin: HeaderLines = ['Content-Type', 'text/plain', 'ETag', '"a"', 'Age', '3']
 const none: ReadonlySet<string> = new Set()
 
-test('names are in lower case, repeated lines joined, cookies kept, fields of the connection left out', () => {
+test('names are in lower case, repeated lines joined, cookies kept, headers of the connection left out', () => {
   const lines = [
     ...['Vary', 'Accept', 'Set-Cookie', 'a=1', 'vary', 'Origin', 'Set-Cookie', 'b=2'],
     ...['Connection', 'close', 'constructor', 'x', '__proto__', 'y'],
@@ -21,7 +21,7 @@ test('names are in lower case, repeated lines joined, cookies kept, fields of th
 })
 
 /** Lines behind the prepared ones, one response after the other. */
-const sequences: Record<string, readonly FieldLines[]> = {
+const sequences: Record<string, readonly HeaderLines[]> = {
   'the same names': [
     ['Via', '1.1 a', 'X-Request-Id', '1'],
     ['Via', '1.1 a', 'X-Request-Id', '2'],

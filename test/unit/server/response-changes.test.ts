@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type FieldChanges, linesText } from '../../../src/http/message.ts'
+import { type HeaderChanges, linesText } from '../../../src/http/message.ts'
 import { createChangesFor } from '../../../src/server/response-changes.ts'
 import { headersOf } from '../../../src/server/send/http2-headers.ts'
 
@@ -14,7 +14,7 @@ const cors = {
   credentials: true,
   maxAgeMs: 60_000,
 } as const
-const security: FieldChanges = {
+const security: HeaderChanges = {
   set: ['Strict-Transport-Security', 'max-age=1', 'X.Y', '1'],
   removed: new Set(['strict-transport-security', 'x.y', 'x-powered-by']),
 }
@@ -55,10 +55,10 @@ describe('what every response gets', () => {
             text: linesText(own.flat()),
           }
           const sorted = (text: string): readonly string[] => text.split('\r\n').toSorted()
-          expect(sorted(made.text(head))).toEqual(sorted(linesText(made.fields(all))))
+          expect(sorted(made.text(head))).toEqual(sorted(linesText(made.headerLines(all))))
           // Made for the first response that begins with these lines, and used for the next one.
           expect(made.text(head)).toBe(made.text(head))
-          const headers = headersOf(made.fields(all), 200)
+          const headers = headersOf(made.headerLines(all), 200)
           expect(made.headers(head, 200)).toEqual(headers)
           expect(made.headers(head, 200)).toEqual(headers)
         },
@@ -83,28 +83,28 @@ describe('what every response gets', () => {
       ...['Access-Control-Expose-Headers', 'ETag'],
     ]
     const vary = ['Vary', 'Accept, Origin']
-    expect(changesFor(security, asked(shop))?.fields(upstream)).toEqual([...vary, ...allowed, ...own])
+    expect(changesFor(security, asked(shop))?.headerLines(upstream)).toEqual([...vary, ...allowed, ...own])
     for (const origin of [undefined, 'https://evil.test', 'constructor'])
-      expect(changesFor(security, asked(origin))?.fields(upstream)).toEqual([...vary, ...own])
+      expect(changesFor(security, asked(origin))?.headerLines(upstream)).toEqual([...vary, ...own])
     const replaced = {
       set: ['Access-Control-Allow-Origin', 'x'],
       removed: new Set(['access-control-allow-origin']),
     }
-    const fields = changesFor(replaced, asked(shop))?.fields([]) ?? []
-    expect(fields.filter((name) => name === 'Access-Control-Allow-Origin')).toHaveLength(1)
-    expect(fields).toContain('x')
+    const headers = changesFor(replaced, asked(shop))?.headerLines([]) ?? []
+    expect(headers.filter((name) => name === 'Access-Control-Allow-Origin')).toHaveLength(1)
+    expect(headers).toContain('x')
   })
 
   test('is more for a preflight of an allowed origin, and nothing for one that is refused', () => {
     const changesFor = createChangesFor(cors as never)
     const method = { 'access-control-request-method': 'PUT' }
-    const permitted = changesFor(undefined, asked(shop, method, 'OPTIONS'))?.fields([])
+    const permitted = changesFor(undefined, asked(shop, method, 'OPTIONS'))?.headerLines([])
     expect(permitted).toEqual(expect.arrayContaining(['Access-Control-Allow-Methods', 'GET, PUT', '60']))
-    expect(changesFor(undefined, asked('https://evil.test', method, 'OPTIONS'))?.fields([])).toEqual([
+    expect(changesFor(undefined, asked('https://evil.test', method, 'OPTIONS'))?.headerLines([])).toEqual([
       'Vary',
       'Origin',
     ])
-    expect(changesFor(undefined, asked(shop, method))?.fields([])).not.toContain(
+    expect(changesFor(undefined, asked(shop, method))?.headerLines([])).not.toContain(
       'Access-Control-Allow-Methods',
     )
   })

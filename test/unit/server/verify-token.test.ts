@@ -128,9 +128,9 @@ describe('a token', () => {
     ['a list', { sub: ['a', 'b', 3] }, 'a,b,3'],
     ['spaces within', { sub: 'Ann Lee' }, 'Ann Lee'],
     ['no text', { sub: '' }, undefined],
-  ])('gives %s as a field', async (_description, claims, field) => {
+  ])('gives %s as a header', async (_description, claims, header) => {
     const verdict = await verifiers().verifier.verify(await issuer.token({ claims }))
-    expect(verdict.kind === 'verified' && verdict.identity.fields.get('x-user-id')).toBe(field)
+    expect(verdict.kind === 'verified' && verdict.identity.headers.get('x-user-id')).toBe(header)
   })
 
   test.each([
@@ -144,7 +144,7 @@ describe('a token', () => {
     { a: 1 },
     [['a']],
     ['a', 'b,c'],
-  ])('with the claim %j is refused, since the claim cannot be a field', async (sub) => {
+  ])('with the claim %j is refused, since the claim cannot be a header', async (sub) => {
     const verdict = await verifiers().verifier.verify(await issuer.token({ claims: { sub } }))
     expect(verdict).toEqual({ kind: 'refused', reason: 'claim' })
   })

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import type { Sensitivity } from '../../../src/cache/decide-caching.ts'
+import type { UncacheableReason } from '../../../src/cache/decide-caching.ts'
 import { isRepeatable } from '../../../src/http/methods.ts'
 import { isWrite } from '../../../src/service/decide.ts'
 
-const pages = { hasRoutes: false, actsAsWrite: (sensitive: Sensitivity) => sensitive === 'nonce' }
+const pages = { hasRoutes: false, actsAsWrite: (uncacheable: UncacheableReason) => uncacheable === 'nonce' }
 
 type Facts = {
   readonly declared?: 'writes' | 'safe'
-  readonly sensitive?: Sensitivity
+  readonly uncacheable?: UncacheableReason
   readonly beside?: boolean
 }
 
@@ -25,11 +25,11 @@ test.each<[string, Facts, boolean]>([
   ['GET', { declared: 'writes' }, true],
   ['QUERY', { declared: 'writes' }, true],
   ['POST', { declared: 'safe' }, false],
-  ['GET', { sensitive: 'nonce', beside: true }, true],
-  ['GET', { sensitive: 'nonce', beside: false }, false],
-  ['GET', { sensitive: 'password', beside: true }, false],
-])('%s with %j writes: %s', (method, { declared, sensitive, beside = false }, writes) => {
-  const facts = { method, sensitive, sharesRoutes: () => beside }
+  ['GET', { uncacheable: 'nonce', beside: true }, true],
+  ['GET', { uncacheable: 'nonce', beside: false }, false],
+  ['GET', { uncacheable: 'password', beside: true }, false],
+])('%s with %j writes: %s', (method, { declared, uncacheable, beside = false }, writes) => {
+  const facts = { method, uncacheable, sharesRoutes: () => beside }
   expect(isWrite(pages, { effect: declared }, facts)).toBe(writes)
 })
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { actsAtPages, sensitivityOf } from '../../../src/wordpress/tags/sensitivity.ts'
+import { actsAtPages, uncacheableReasonOf } from '../../../src/wordpress/tags/uncacheable.ts'
 
 const isWrite = (target: string): boolean => {
   const [path = '', query = ''] = target.split('?')
-  const sensitivity = sensitivityOf(path, query)
-  return sensitivity !== undefined && actsAtPages(sensitivity)
+  const uncacheableReason = uncacheableReasonOf(path, query)
+  return uncacheableReason !== undefined && actsAtPages(uncacheableReason)
 }
 
 describe('a GET of the pages of a WordPress', () => {

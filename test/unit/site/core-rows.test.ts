@@ -9,7 +9,7 @@ import { indexOf, publicDocument, publicRoot } from './upstream-index.ts'
 const rows = [...siteRows, ...coreRows]
 const settings: IndexSettings = {
   rows,
-  announced: rows,
+  registered: rows,
   publicRoot,
   unlistedRoutes: 'learn',
   undeclaredParameters: 'forward',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { fieldValue } from '../../../src/http/message.ts'
+import { headerValue } from '../../../src/http/message.ts'
 import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 import { parsed, publicDocument, publicRoot, watched } from './upstream-index.ts'
 
@@ -26,18 +26,18 @@ describe('the site index', () => {
     expect(discovery.index('context=edit')).toBe(first)
   })
 
-  test("has WordPress's fields and a strong validator", async () => {
+  test("has WordPress's headers and a strong validator", async () => {
     const { discovery } = watched()
-    const answer = await discovery.index('')
-    if (answer.kind !== 'document') throw new Error('no document')
-    expect(fieldValue(answer.fields, 'content-type')).toBe('application/json; charset=UTF-8')
-    expect(fieldValue(answer.fields, 'link')).toBe(`<${publicRoot}/>; rel="https://api.w.org/"`)
-    expect(fieldValue(answer.fields, 'allow')).toBe('GET')
-    expect(fieldValue(answer.fields, 'etag')).toMatch(/^"[\w-]{24}"$/)
-    expect(answer.content.toString()).toMatch(
+    const response = await discovery.index('')
+    if (response.kind !== 'document') throw new Error('no document')
+    expect(headerValue(response.fields, 'content-type')).toBe('application/json; charset=UTF-8')
+    expect(headerValue(response.fields, 'link')).toBe(`<${publicRoot}/>; rel="https://api.w.org/"`)
+    expect(headerValue(response.fields, 'allow')).toBe('GET')
+    expect(headerValue(response.fields, 'etag')).toMatch(/^"[\w-]{24}"$/)
+    expect(response.content.toString()).toMatch(
       /^\{"name":"Test site",.*"\\\/site\\\/v2\\\/posts\\\/\(\?P<id>\[\\\\d\]\+\)":/,
     )
-    expect(/[^ -~]/.test(answer.content.toString('latin1'))).toBe(false)
+    expect(/[^ -~]/.test(response.content.toString('latin1'))).toBe(false)
   })
 
   test.each([
@@ -103,11 +103,11 @@ describe('OPTIONS', () => {
   test('of a route of the upstream sends a request to the upstream, and has the arguments without it', async () => {
     const { discovery } = watched()
     await discovery.index('')
-    const answer = discovery.options(rowOf('posts.collection'))
-    if (answer.kind !== 'ask-upstream') throw new Error('not asked')
+    const response = discovery.options(rowOf('posts.collection'))
+    if (response.kind !== 'ask-upstream') throw new Error('not asked')
     const theirs = publicDocument().routes['/site/v2/posts']
-    expect(parsed(answer.fallback)).toEqual(theirs)
-    expect(fieldValue(answer.fallback.fields, 'allow')).toBe('GET, POST')
+    expect(parsed(response.fallback)).toEqual(theirs)
+    expect(headerValue(response.fallback.fields, 'allow')).toBe('GET, POST')
   })
 
   test('of routes that the gateway answers itself is complete', async () => {
@@ -117,8 +117,8 @@ describe('OPTIONS', () => {
   })
 
   test('has built-in descriptions as long as the upstream has announced none', () => {
-    const answer = watched().discovery.options(rowOf('batch'))
-    expect(JSON.stringify(parsed(answer))).toContain('"description":"Requests to run, in order."')
+    const response = watched().discovery.options(rowOf('batch'))
+    expect(JSON.stringify(parsed(response))).toContain('"description":"Requests to run, in order."')
   })
 })
 

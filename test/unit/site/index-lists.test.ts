@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { readIndex } from '../../../src/wordpress/index/index-document.ts'
-import { isIndex } from '../../../src/wordpress/index/site-findings.ts'
+import { isIndex } from '../../../src/wordpress/index/site-issues.ts'
 
 const indexWith = (namespaces: unknown): Buffer => Buffer.from(JSON.stringify({ namespaces, routes: {} }))
-const seen = (content: Buffer) => ({ kind: 'answer' as const, status: 200, fields: [], content })
+const seen = (content: Buffer) => ({ kind: 'answer' as const, status: 200, headers: [], content })
 
 test('namespaces are a list, also where PHP writes it as an object because a plugin has removed some', () => {
   const content = indexWith({ 0: 'oembed/1.0', 3: 'wp/v2' })

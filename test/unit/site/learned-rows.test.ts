@@ -64,7 +64,7 @@ test('endpoints, arguments and batch marks are those announced', () => {
 test('a learned row has everything that the upstream announces', () => {
   const { site } = knowledgeOf(real, {
     rows: [...siteRows, ...learned.rows],
-    announced: [],
+    registered: [],
     publicRoot,
     unlistedRoutes: 'learn',
     undeclaredParameters: 'forward',
@@ -110,7 +110,7 @@ describe('a route that can be read, but not matched safely,', () => {
   const knowledge = (patterns: readonly string[]) =>
     knowledgeOf(indexWith(patterns), {
       rows: siteRows,
-      announced: [],
+      registered: [],
       publicRoot,
       unlistedRoutes: 'learn',
       undeclaredParameters: 'strip',
@@ -285,7 +285,7 @@ test('whatever a document holds, nothing throws', () => {
       if (reading.kind === 'refused') return
       knowledgeOf(reading.index, {
         rows: siteRows.slice(0, 8),
-        announced: siteRows.slice(0, 8),
+        registered: siteRows.slice(0, 8),
         publicRoot,
         unlistedRoutes: 'learn',
         undeclaredParameters: 'forward',

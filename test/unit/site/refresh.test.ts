@@ -6,17 +6,17 @@ import { parsed, publicDocument, realIndex, upstreamRoot, type Watched, watched 
 let origin: Origin
 let site: Watched
 
-const answers =
+const responses =
   (content: Buffer | string, status = 200): Script =>
   (_request, wire) =>
-    wire.respond({ status, fields: { 'Content-Type': 'application/json' }, content })
+    wire.respond({ status, headers: { 'Content-Type': 'application/json' }, content })
 
 const renamed = (name: string): Buffer =>
   Buffer.from(JSON.stringify({ ...JSON.parse(realIndex.toString()), name }))
 
 const fetchIndex: DiscoveryOptions['fetchIndex'] = async (signal) => {
-  const answer = await fetch(`${origin.origin}/index.php/wp-json/`, { signal })
-  return { status: answer.status, content: Buffer.from(await answer.arrayBuffer()) }
+  const response = await fetch(`${origin.origin}/index.php/wp-json/`, { signal })
+  return { status: response.status, content: Buffer.from(await response.arrayBuffer()) }
 }
 
 /** Answers as soon as the test releases it. */
@@ -46,7 +46,7 @@ const begin = (changed: Partial<DiscoveryOptions> = {}): Watched => {
 const nameOf = async (): Promise<unknown> => parsed(await site.discovery.index('_fields=name'))['name']
 
 beforeEach(async () => {
-  origin = await startOrigin(answers(realIndex))
+  origin = await startOrigin(responses(realIndex))
 })
 
 afterEach(async () => {
@@ -74,7 +74,7 @@ describe('the index of the upstream', () => {
   test('is fetched again on the timer', async () => {
     begin(source({ refreshMs: 20 }))
     await site.discovery.index('')
-    origin.script = answers(renamed('Other'))
+    origin.script = responses(renamed('Other'))
     await expect.poll(nameOf).toBe('Other')
   })
 
@@ -102,15 +102,15 @@ describe('the index of the upstream', () => {
 
   test('is requested again by the next request when the first attempt failed', async () => {
     begin()
-    origin.script = answers('', 503)
+    origin.script = responses('', 503)
     expect(await site.discovery.index('')).toEqual({ kind: 'identity-unknown' })
-    origin.script = answers(realIndex)
+    origin.script = responses(realIndex)
     expect(await nameOf()).toBe('Test site')
   })
 
   test('is not fetched for every request while the upstream is down', async () => {
     const { discovery } = begin(source({ retryAfterMs: 60_000 }))
-    origin.script = answers('', 503)
+    origin.script = responses('', 503)
     for (let i = 0; i < 5; i++) expect(await discovery.index('')).toEqual({ kind: 'identity-unknown' })
     expect(origin.received).toHaveLength(1)
   })
@@ -125,12 +125,12 @@ describe('the index of the upstream', () => {
   test('is a new one after an invalidation, also when an attempt was in flight', async () => {
     const { discovery } = begin()
     await discovery.index('')
-    const before = held(answers(renamed('Before')))
+    const before = held(responses(renamed('Before')))
     origin.script = before.script
     const underWay = discovery.refresh()
     await origin.until(() => origin.received.length === 2)
     discovery.invalidate()
-    origin.script = answers(renamed('After'))
+    origin.script = responses(renamed('After'))
     const asked = nameOf()
     before.release()
     expect(await asked).toBe('After')
@@ -141,14 +141,14 @@ describe('the index of the upstream', () => {
   test('that was in flight at an invalidation does not count for later requests', async () => {
     const { discovery } = begin()
     await discovery.index('')
-    const before = held(answers(renamed('Before')))
+    const before = held(responses(renamed('Before')))
     origin.script = before.script
     const underWay = discovery.refresh()
     await origin.until(() => origin.received.length === 2)
     discovery.invalidate()
     before.release()
     await underWay
-    origin.script = answers(renamed('After'))
+    origin.script = responses(renamed('After'))
     expect(await nameOf()).toBe('After')
   })
 
@@ -156,7 +156,7 @@ describe('the index of the upstream', () => {
     begin()
     await site.discovery.index('')
     site.discovery.invalidate()
-    origin.script = answers('', 500)
+    origin.script = responses('', 500)
     expect(await nameOf()).toBe('Test site')
   })
 
@@ -171,7 +171,7 @@ describe('the index of the upstream', () => {
   })
 })
 
-describe('an answer that is no index', () => {
+describe('a response that is no index', () => {
   const pad = (octets: number) => `{"routes":{},"x":"${'x'.repeat(octets)}"}`
   test.each([
     ['status', '{"code":"x"}', 404],
@@ -186,7 +186,7 @@ describe('an answer that is no index', () => {
     ['too-large', pad(8 * 1024 * 1024), 200],
   ] as const)('is refused as %s', async (reason, content, status) => {
     const { discovery, events } = begin()
-    origin.script = answers(content, status)
+    origin.script = responses(content, status)
     expect(await discovery.index('')).toEqual({ kind: 'identity-unknown' })
     expect(events).toMatchObject([{ kind: 'index-failed', reason }])
   })
@@ -211,12 +211,12 @@ test('the rows are handed over when they are others than before', async () => {
   const { discovery, learned } = begin()
   await discovery.index('')
   const document = JSON.parse(realIndex.toString())
-  origin.script = answers(renamed('Other'))
+  origin.script = responses(renamed('Other'))
   await discovery.refresh()
   expect(learned).toHaveLength(1)
   expect(learned[0]).toContain('/site/v2/categories/{id}')
   delete document.routes['/wp/v2/categories/(?P<id>[\\d]+)']
-  origin.script = answers(JSON.stringify(document))
+  origin.script = responses(JSON.stringify(document))
   await discovery.refresh()
   expect(learned).toHaveLength(2)
   expect(learned[1]).not.toContain('/site/v2/categories/{id}')
@@ -235,7 +235,7 @@ test.each([
   ],
 ])('the root is learned from %s', async (_what, changed, expected) => {
   const { discovery } = begin()
-  origin.script = answers(JSON.stringify({ ...JSON.parse(realIndex.toString()), ...changed }))
+  origin.script = responses(JSON.stringify({ ...JSON.parse(realIndex.toString()), ...changed }))
   await discovery.index('')
   expect(discovery.upstream.root).toBe(expected)
 })
@@ -248,7 +248,7 @@ test('drift is reported once, and again when it changes', async () => {
   expect(discovery.drift()).toEqual([])
   const changed = JSON.parse(realIndex.toString())
   changed.routes['/wp/v2/posts'].endpoints[0].args.per_page.default = 20
-  origin.script = answers(JSON.stringify(changed))
+  origin.script = responses(JSON.stringify(changed))
   await discovery.refresh()
   await discovery.refresh()
   expect(events.filter(({ kind }) => kind === 'drift-compared')).toMatchObject([

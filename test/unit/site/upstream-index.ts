@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { systemClock } from '../../../src/clock.ts'
-import type { DiscoveryEvent } from '../../../src/service/announced.ts'
+import type { DiscoveryEvent } from '../../../src/service/connection.ts'
 import {
   createDiscovery,
   type Discovery,
@@ -54,7 +54,7 @@ export const watched = (changed: Partial<DiscoveryOptions> = {}): Watched => {
     service: 'site',
     clock: systemClock,
     rows: siteRows,
-    announced: siteRows,
+    registered: siteRows,
     publicRoot,
     upstreamBasePath: '/index.php/wp-json',
     source: { kind: 'upstream', refreshMs: 60_000, timeoutMs: 30_000, retryAfterMs: 0 },
@@ -70,7 +70,7 @@ export const watched = (changed: Partial<DiscoveryOptions> = {}): Watched => {
   return { discovery, events, learned }
 }
 
-export const parsed = (answer: { readonly kind: string }): Record<string, unknown> => {
-  if (answer.kind !== 'document') throw new Error(`no document but ${answer.kind}`)
-  return JSON.parse((answer as DiscoveryDocument).content.toString())
+export const parsed = (response: { readonly kind: string }): Record<string, unknown> => {
+  if (response.kind !== 'document') throw new Error(`no document but ${response.kind}`)
+  return JSON.parse((response as DiscoveryDocument).content.toString())
 }

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import type { ClientWait } from '../../../src/upstream/events.ts'
-import { createPaceLook, lookEveryMs } from '../../../src/upstream/send/in-flight.ts'
+import { createPacePoll, pollIntervalMs } from '../../../src/upstream/send/in-flight.ts'
 
 /** Requests that move a number of bytes per second for a time; returns the ended ones with the second of their end. */
 const watched = (
   requests: readonly { readonly rate: (second: number) => number; readonly wait?: ClientWait | 'upstream' }[],
   seconds: number,
-  { isContended = false, most = 32, minBytesPerSecond = 1024 } = {},
+  { isContended = false, most: max = 32, minBytesPerSecond = 1024 } = {},
 ): { readonly ended: Map<number, number> } => {
   let nowMs = 0
   const ended = new Map<number, number>()
@@ -15,12 +15,12 @@ const watched = (
     movedBytes: 0,
     endForSlowClient: () => ended.set(index, nowMs / 1000),
   }))
-  const slots = { isContended: () => isContended, mostWaitingForClients: most }
-  const look = createPaceLook({ slots, minBytesPerSecond, monotonic: () => nowMs })
+  const slots = { isContended: () => isContended, maxWaitingForClients: max }
+  const look = createPacePoll({ slots, minBytesPerSecond, monotonic: () => nowMs })
   while (nowMs < seconds * 1000) {
-    nowMs += lookEveryMs
+    nowMs += pollIntervalMs
     paced.forEach((one, index) => {
-      one.movedBytes += ((requests[index]?.rate(nowMs / 1000) ?? 0) * lookEveryMs) / 1000
+      one.movedBytes += ((requests[index]?.rate(nowMs / 1000) ?? 0) * pollIntervalMs) / 1000
     })
     look(paced.filter((_, index) => !ended.has(index)))
   }

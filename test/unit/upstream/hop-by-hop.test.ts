@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { endToEndFields } from '../../../src/http/forwardable-fields.ts'
+import { endToEndHeaders } from '../../../src/http/forwardable-headers.ts'
 
-test('end-to-end fields pass, in their order and spelling', () => {
+test('end-to-end headers pass, in their order and spelling', () => {
   const lines = ['Content-Type', 'text/plain', 'Set-Cookie', 'a=1', 'Set-Cookie', 'b=2', 'X-Own', '']
-  expect(endToEndFields(lines)).toEqual(lines)
+  expect(endToEndHeaders(lines)).toEqual(lines)
 })
 
 test.each([
@@ -16,7 +16,7 @@ test.each([
   'Transfer-Encoding',
   'Upgrade',
 ])('%s of a response ends here', (name) => {
-  expect(endToEndFields([name, 'x', 'ETag', '"1"'])).toEqual(['ETag', '"1"'])
+  expect(endToEndHeaders([name, 'x', 'ETag', '"1"'])).toEqual(['ETag', '"1"'])
 })
 
 test('what a response names in Connection ends here, but not what every recipient needs', () => {
@@ -32,5 +32,5 @@ test('what a response names in Connection ends here, but not what every recipien
     'Cache-Control',
     'private',
   ]
-  expect(endToEndFields(lines)).toEqual(['Cache-Control', 'private'])
+  expect(endToEndHeaders(lines)).toEqual(['Cache-Control', 'private'])
 })

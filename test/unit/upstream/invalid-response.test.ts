@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { fieldTexts, invalidResponse } from '../../../src/upstream/messages.ts'
+import { headerTexts, invalidResponse } from '../../../src/upstream/messages.ts'
 
 const socketKey = ['sec-websocket-key', 'dGhlIHNhbXBsZSBub25jZQ==']
 const socketAccept = ['Sec-WebSocket-Accept', 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=']
@@ -28,11 +28,11 @@ test.each<[string, string[], number, readonly string[], boolean]>([
   ['a 304 to a date', ['if-modified-since', 'x'], 304, [], false],
   ['a part unasked', [], 206, [], true],
   ['a part asked for', ['range', 'bytes=0-1'], 206, [], false],
-])('%s', (_, headers, status, fields, invalid) => {
-  expect(invalidResponse(headers, status, fields) !== undefined).toBe(invalid)
+])('%s', (_, headers, status, headerLines, invalid) => {
+  expect(invalidResponse(headers, status, headerLines) !== undefined).toBe(invalid)
 })
 
-test('field lines are their octets one to one, however many names there are', () => {
+test('header lines are their octets one to one, however many names there are', () => {
   const octets = fc.uint8Array({ maxLength: 6 }).map((part) => Buffer.from(part))
   const names = fc.oneof(
     octets,
@@ -41,7 +41,7 @@ test('field lines are their octets one to one, however many names there are', ()
   fc.assert(
     fc.property(fc.array(fc.tuple(names, octets)), (lines) => {
       const raw = lines.flat()
-      expect(fieldTexts(raw)).toEqual(raw.map((part) => part.toString('latin1')))
+      expect(headerTexts(raw)).toEqual(raw.map((part) => part.toString('latin1')))
     }),
   )
 })

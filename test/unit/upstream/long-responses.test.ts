@@ -31,7 +31,7 @@ const begun = (turns = createFairTurns(4), readOn = (): void => {}) => {
     targets: { succeeded: nothing, failed: nothing, abandoned: nothing },
     longResponses: turns,
   }
-  const request = { content: undefined, fields: [], attempted: undefined }
+  const request = { content: undefined, headers: [], attempted: undefined }
   const attempt = new Attempt(context, { target, trial: false }, 1, request, listener)
   attempt.onConnect(nothing)
   attempt.onHeaders(200, [], () => {

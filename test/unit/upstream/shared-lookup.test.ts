@@ -3,15 +3,15 @@ import { expect, test } from 'vitest'
 import { sharedLookup } from '../../../src/upstream/targets/connector.ts'
 
 type Found = Parameters<LookupFunction>[2]
-type Answer = Parameters<Found>
+type Reply = Parameters<Found>
 
 /** A lookup whose answers the test gives, with the result of each caller. */
 const scripted = () => {
-  const asked: { readonly name: string; readonly answer: Found }[] = []
-  const told: Answer[] = []
-  const look = sharedLookup((name, _options, answer) => void asked.push({ name, answer }))
+  const asked: { readonly name: string; readonly response: Found }[] = []
+  const told: Reply[] = []
+  const look = sharedLookup((name, _options, response) => void asked.push({ name, response }))
   const find = (name: string, options = {}): void =>
-    look(name, options, (...answer) => void told.push(answer))
+    look(name, options, (...response) => void told.push(response))
   return { asked, told, find }
 }
 
@@ -22,7 +22,7 @@ test('simultaneous lookups of one name are shared; other or later ones are not',
   find('one.test', { all: true })
   find('other.test')
   expect(asked.map(({ name }) => name)).toEqual(['one.test', 'one.test', 'other.test'])
-  asked[0]?.answer(null, '127.0.0.1', 4)
+  asked[0]?.response(null, '127.0.0.1', 4)
   expect(told).toEqual([
     [null, '127.0.0.1', 4],
     [null, '127.0.0.1', 4],
@@ -42,7 +42,7 @@ test('a lookup that throws fails for each caller with its own error', () => {
   expect({ calls, told }).toEqual({ calls: 2, told: ['no resolver', 'no resolver'] })
 })
 
-test('a caller that throws at its answer is not called again', () => {
+test('a caller that throws at its response is not called again', () => {
   let times = 0
   const look = sharedLookup((_name, _options, found) => found(null, '127.0.0.1', 4))
   const fails: Found = () => {

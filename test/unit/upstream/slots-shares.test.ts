@@ -116,11 +116,11 @@ const modelOf = ({ max, queueMax, clientShare }: Bounds) => {
     ask: (request: SlotRequest): void => {
       const one: Held = { request, state: 'waiting', leave: () => {} }
       all.push(one)
-      const answer = (state: 'held' | 'over') => () => {
+      const response = (state: 'held' | 'over') => () => {
         expect(one.state).toBe('waiting')
         one.state = state
       }
-      one.leave = slots.acquire(request, answer('held'), answer('over'))
+      one.leave = slots.acquire(request, response('held'), response('over'))
     },
     leave: (_: SlotRequest, which: number): void => {
       const one = pick('waiting', which)
@@ -147,9 +147,9 @@ const modelOf = ({ max, queueMax, clientShare }: Bounds) => {
     expect(own).toBeLessThanOrEqual(partOf(max, clientShare))
     const hasRoom = held < max && own < partOf(max - (held - own), clientShare)
     expect(waits(false) && hasRoom).toBe(false)
-    const most = partOf(max, arrivingShare)
+    const limit = partOf(max, arrivingShare)
     const hasRoomToArrive =
-      arriving < most && ownArriving < partOf(most - (arriving - ownArriving), clientShare)
+      arriving < limit && ownArriving < partOf(limit - (arriving - ownArriving), clientShare)
     expect(waits(true) && hasRoom && hasRoomToArrive).toBe(false)
     if (own === 0 && held < max) expect(waits(false)).toBe(false)
   }

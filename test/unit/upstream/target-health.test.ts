@@ -6,8 +6,8 @@ import {
   afterSuccess,
   isDown,
   mayEject,
-  standingOf,
   stateOf,
+  statusOf,
   type TargetHealth,
   uncheckedState,
   untriedHealth,
@@ -21,14 +21,14 @@ const failTimes = (times: number, mayLeave: boolean): TargetHealth => {
   return health
 }
 
-const unchecked = { checks: uncheckedState, leftOut: false, hasAnswered: true }
+const unchecked = { checks: uncheckedState, leftOut: false, hasResponded: true }
 
 test('is ejected after three consecutive failures, and returns after a successful trial', () => {
   expect(failTimes(2, true)).toEqual({ state: 'healthy', failures: 2 })
   const health = failTimes(3, true)
-  expect(standingOf(health, 999)).toBe('out')
-  expect(standingOf(health, 1_000)).toBe('trial-due')
-  expect(standingOf({ state: 'trial' }, 5_000)).toBe('out')
+  expect(statusOf(health, 999)).toBe('out')
+  expect(statusOf(health, 1_000)).toBe('trial-due')
+  expect(statusOf({ state: 'trial' }, 5_000)).toBe('out')
   expect(afterSuccess({ state: 'trial' }, true)).toEqual(untriedHealth)
 })
 
@@ -45,7 +45,7 @@ test('a failed trial sends it away again', () => {
 
 test('a target that fails while too many others are out stays in use and counts as failing', () => {
   const health = failTimes(5, false)
-  expect(standingOf(health, 0)).toBe('usable')
+  expect(statusOf(health, 0)).toBe('usable')
   expect(stateOf({ ...unchecked, health }, 3)).toBe('failing')
   expect(stateOf({ ...unchecked, health: failTimes(2, false) }, 3)).toBe('healthy')
   expect(stateOf({ ...unchecked, health: { state: 'trial' } }, 3)).toBe('left-out')
@@ -65,21 +65,21 @@ test('checks change what is thought of a target after failAfter or recoverAfter 
     false,
   ])
   const failing = { failing: true, against: 0 }
-  expect(stateOf({ health: untriedHealth, checks: failing, leftOut: false, hasAnswered: true }, 3)).toBe(
+  expect(stateOf({ health: untriedHealth, checks: failing, leftOut: false, hasResponded: true }, 3)).toBe(
     'failing',
   )
-  expect(stateOf({ health: untriedHealth, checks: failing, leftOut: true, hasAnswered: true }, 3)).toBe(
+  expect(stateOf({ health: untriedHealth, checks: failing, leftOut: true, hasResponded: true }, 3)).toBe(
     'left-out',
   )
 })
 
-test('a late answer to a request from before does not end an ejection', () => {
+test('a late response to a request from before does not end an ejection', () => {
   const ejected: TargetHealth = { state: 'ejected', untilMs: 1_000 }
   expect(afterSuccess(ejected, false)).toEqual(ejected)
 })
 
 test('an aborted trial is due again', () => {
-  expect(standingOf(afterAbandonedTrial({ state: 'trial' }, 70), 70)).toBe('trial-due')
+  expect(statusOf(afterAbandonedTrial({ state: 'trial' }, 70), 70)).toBe('trial-due')
 })
 
 test.each([
@@ -95,11 +95,11 @@ test.each([
 })
 
 test('a target that has never answered is unknown until its first failure', () => {
-  const untried = { ...unchecked, health: untriedHealth, hasAnswered: false }
+  const untried = { ...unchecked, health: untriedHealth, hasResponded: false }
   expect(stateOf(untried, 3)).toBe('unknown')
   expect(stateOf({ ...untried, health: failTimes(1, false) }, 3)).toBe('failing')
   expect(stateOf({ ...untried, checks: { failing: false, against: 1 } }, 3)).toBe('failing')
-  expect(stateOf({ ...untried, hasAnswered: true, checks: { failing: false, against: 1 } }, 3)).toBe(
+  expect(stateOf({ ...untried, hasResponded: true, checks: { failing: false, against: 1 } }, 3)).toBe(
     'healthy',
   )
 })

@@ -7,9 +7,9 @@ const fine = (what: string, bytes: string): RawCase => [
   '200 200.',
   ['GET /x', 'GET /last'],
 ]
-const request = (line: string, fields = 'Host: a'): string => `${line}\r\n${fields}\r\n\r\n`
+const request = (line: string, headers = 'Host: a'): string => `${line}\r\n${headers}\r\n\r\n`
 
-const fieldLines: readonly RawCase[] = [
+const headerLines: readonly RawCase[] = [
   fine('a value with obs-text', withLine('X-A: caf\xe9')),
   fine('an empty value', withLine('X-A:')),
   fine('a value with tabs inside', withLine('X-A: a\tb')),
@@ -132,5 +132,5 @@ const requestLines: readonly RawCase[] = [
   refused('binary zeros', '\0'.repeat(100)),
 ]
 
-/** Field lines, Host and the request line (RFC 9112 §2.2, §3, §5). */
-export const lines: readonly RawCase[] = [...fieldLines, ...hosts, ...requestLines]
+/** Header lines, Host and the request line (RFC 9112 §2.2, §3, §5). */
+export const lines: readonly RawCase[] = [...headerLines, ...hosts, ...requestLines]

@@ -1,7 +1,7 @@
 /** What is sent, what must come back (see Talk.summary), what the upstream must have seen (see inShort). */
 export type RawCase = readonly [what: string, bytes: string, summary: string, seen: readonly string[]]
 
-/** A request with `lines` as its fields; a Host comes with it. */
+/** A request with `lines` as its headers; a Host comes with it. */
 export const head = (method: string, target: string, ...lines: readonly string[]): string =>
   `${[`${method} ${target} HTTP/1.1`, 'Host: a', ...lines].join('\r\n')}\r\n\r\n`
 

@@ -1,4 +1,4 @@
-import { ask, form, json, type RequestCase, read, withContent, withFields } from '../request-case.ts'
+import { ask, form, json, type RequestCase, read, withContent, withHeaders } from '../request-case.ts'
 import { updates } from './update-contents.ts'
 
 const creations: readonly (readonly [path: string, content: unknown])[] = [
@@ -96,14 +96,14 @@ const otherForms: readonly RequestCase[] = [
   withContent(asPost, 'application/json; charset=utf-8', '{"title":"charset"}'),
   withContent(asPost, 'APPLICATION/JSON', '{"title":"case"}'),
   withContent(asPost, 'application/jsonx', '{"title":"not json"}'),
-  withFields(json('POST', '/wp/v2/posts/15?_fields=id', { title: 'put' }), {
+  withHeaders(json('POST', '/wp/v2/posts/15?_fields=id', { title: 'put' }), {
     'X-HTTP-Method-Override': 'PUT',
   }),
-  withFields(json('POST', '/wp/v2/posts/15?_fields=id', { title: 'patch' }), {
+  withHeaders(json('POST', '/wp/v2/posts/15?_fields=id', { title: 'patch' }), {
     'X-HTTP-Method-Override': 'patch',
   }),
   json('POST', '/wp/v2/posts/15?_method=PUT&_fields=id', { title: 'parameter' }),
-  withFields(ask('POST', '/wp/v2/posts/16?_fields=id,status', 'admin'), {
+  withHeaders(ask('POST', '/wp/v2/posts/16?_fields=id,status', 'admin'), {
     'X-HTTP-Method-Override': 'DELETE',
   }),
   json('PATCH', '/wp/v2/posts/17?_fields=id,title.raw', { title: 'Patched' }, 'editor'),
@@ -114,7 +114,7 @@ const otherForms: readonly RequestCase[] = [
   json('PUT', '/wp/v2/users/me?_fields=id,description', { description: 'd' }, 'subscriber'),
   json('PUT', '/wp/v2/users/1', { description: 'd' }, 'subscriber'),
   json('PUT', '/wp/v2/posts/18', { title: 'Bad JSON type' }, 'subscriber'),
-  withFields(read('/wp/v2/posts/18?_fields=id'), { Range: 'bytes=0-3' }),
+  withHeaders(read('/wp/v2/posts/18?_fields=id'), { Range: 'bytes=0-3' }),
 ]
 
 /** Changes, in this order: a later one sees what an earlier one did. */

@@ -143,8 +143,8 @@ test.each([
     formType,
     numbered(9_999, (at) => `${'.'.repeat(80)}${at}=&`),
   ],
-])('%s takes at most %i ms', (_, mostMs, document, contentType, content) => {
+])('%s takes at most %i ms', (_, maxMs, document, contentType, content) => {
   const { validate } = described(document)
-  const request = { method: 'POST', fields: { 'content-type': contentType }, content }
-  expect(cost(() => validate(request), mostMs)).toBeLessThan(mostMs)
+  const request = { method: 'POST', headers: { 'content-type': contentType }, content }
+  expect(cost(() => validate(request), maxMs)).toBeLessThan(maxMs)
 })

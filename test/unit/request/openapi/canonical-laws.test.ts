@@ -265,7 +265,7 @@ describe('64-bit integers are compared without a loss of digits', () => {
         const result = body.validate({
           method: 'POST',
           content,
-          fields: { 'content-type': 'application/json' },
+          headers: { 'content-type': 'application/json' },
         })
         expect(result.kind).toBe(isInt64(value) ? 'valid' : 'invalid')
       }),

@@ -14,7 +14,7 @@ export type Described = {
     readonly method?: string
     readonly path?: string
     readonly query?: string
-    readonly fields?: Readonly<Record<string, string>>
+    readonly headers?: Readonly<Record<string, string>>
     readonly content?: string
   }): Validation
   find: ReturnType<typeof createOpenApiRequests>['find']
@@ -29,7 +29,7 @@ export const described = (document: object): Described => {
   })
   return {
     find: requests.find,
-    validate: ({ method = 'GET', path = '/x', query = '', fields = {}, content }) => {
+    validate: ({ method = 'GET', path = '/x', query = '', headers = {}, content }) => {
       const found = requests.find(method, path)
       if (found.kind !== 'found') throw new Error(`${method} ${path}: ${found.kind}`)
       return requests.validator.validate({
@@ -38,9 +38,9 @@ export const described = (document: object): Described => {
         endpoint: found.endpoint,
         pathParameters: found.pathParameters,
         query,
-        contentType: fields['content-type'],
+        contentType: headers['content-type'],
         content: content === undefined ? undefined : Buffer.from(content),
-        fields,
+        headers,
       })
     },
   }

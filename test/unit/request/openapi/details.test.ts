@@ -8,7 +8,7 @@ import { contractOf, described, oneGet, onePost } from './described.ts'
 type Request = Parameters<ReturnType<typeof described>['validate']>[0]
 
 const json = { 'content-type': 'application/json' }
-const body = (value: unknown): Request => ({ method: 'POST', content: JSON.stringify(value), fields: json })
+const body = (value: unknown): Request => ({ method: 'POST', content: JSON.stringify(value), headers: json })
 const parameter = (name: string, schema: object, more: object = {}) => ({
   name,
   in: 'query',
@@ -84,7 +84,7 @@ const rows: readonly Row[] = [
       parameters: [parameter('n', integer, { required: true })],
       get: { parameters: [{ name: 'n', in: 'header', schema: integer }] },
     }),
-    { fields: { n: '1' } },
+    { headers: { n: '1' } },
     'invalid_parameter',
   ],
   [
@@ -141,7 +141,7 @@ const rows: readonly Row[] = [
   [
     'a multipart body is checked by type and size',
     multipart,
-    { method: 'POST', content: '--x--', fields: form },
+    { method: 'POST', content: '--x--', headers: form },
     'valid',
   ],
   ['another type in its place is refused', multipart, body({}), 'unsupported_content_type'],
@@ -151,7 +151,7 @@ const rows: readonly Row[] = [
   [
     'a JSON type with parameters is JSON',
     onePost(integer),
-    { ...body('x'), fields: { 'content-type': 'Application/JSON; charset=utf-8' } },
+    { ...body('x'), headers: { 'content-type': 'Application/JSON; charset=utf-8' } },
     'invalid_body',
   ],
   ...(
@@ -170,7 +170,7 @@ const rows: readonly Row[] = [
       {
         method: 'POST',
         content: '{"password":"+ACI-,+ACI-id+ACI-:+ACI-x"}',
-        fields: { 'content-type': `application/json; charset=${charset}` },
+        headers: { 'content-type': `application/json; charset=${charset}` },
       },
       expected,
     ],
@@ -186,7 +186,7 @@ const rows: readonly Row[] = [
     ([content, expected]): Row => [
       `undeclared members of a form are read by the schema for them: ${content}`,
       formOf({ type: 'object', properties: { a: integer }, additionalProperties: integer }),
-      { method: 'POST', content, fields: urlencoded },
+      { method: 'POST', content, headers: urlencoded },
       expected,
     ],
   ),
@@ -199,14 +199,14 @@ const rows: readonly Row[] = [
     ([content, expected]): Row => [
       `undeclared members of a form are checked decoded: ${content}`,
       formOf({ type: 'object', patternProperties: { '^x': { pattern: '^[^<]*$', maxLength: 2 } } }),
-      { method: 'POST', content, fields: urlencoded },
+      { method: 'POST', content, headers: urlencoded },
       expected,
     ],
   ),
   [
     'undeclared members of a form may be repeated where nothing describes them',
     formOf({ type: 'object', properties: { a: integer } }),
-    { method: 'POST', content: 'tags[]=a&tags[]=b', fields: urlencoded },
+    { method: 'POST', content: 'tags[]=a&tags[]=b', headers: urlencoded },
     'valid',
   ],
   ...(
@@ -224,7 +224,7 @@ const rows: readonly Row[] = [
       (content): Row => [
         `${content}, with multipleOf ${of}, by its digits`,
         onePost({ type: 'number', multipleOf: Number(of) }),
-        { method: 'POST', content, fields: { 'content-type': 'application/json' } },
+        { method: 'POST', content, headers: { 'content-type': 'application/json' } },
         expected,
       ],
     ),
@@ -239,7 +239,7 @@ const rows: readonly Row[] = [
     ([ids, expected]): Row => [
       `${ids} with uniqueItems: long integers that share a double are different`,
       onePost({ type: 'object', properties: { ids: { type: 'array', uniqueItems: true } } }),
-      { method: 'POST', content: `{"ids":${ids}}`, fields: { 'content-type': 'application/json' } },
+      { method: 'POST', content: `{"ids":${ids}}`, headers: { 'content-type': 'application/json' } },
       expected,
     ],
   ),

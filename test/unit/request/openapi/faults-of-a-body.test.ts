@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { RequestSchema } from '../../../../src/openapi/document/request-schema.ts'
 import { createSchemaChecker, noExactIntegers } from '../../../../src/openapi/requests/schema-checker.ts'
-import { mostFaults } from '../../../../src/openapi/requests/schema-faults.ts'
+import { maxFaults } from '../../../../src/openapi/requests/schema-faults.ts'
 import { described, onePost } from './described.ts'
 
 const item = {
@@ -27,16 +27,16 @@ const components = {
   },
 }
 
-type Answer = { readonly errors?: readonly { readonly pointer: string; readonly detail: string }[] }
+type Reply = { readonly errors?: readonly { readonly pointer: string; readonly detail: string }[] }
 
 const faultsOf = (document: object, content: string, contentType = 'application/json'): readonly string[] => {
-  const answer = described(document).validate({
+  const response = described(document).validate({
     method: 'POST',
     content,
-    fields: { 'content-type': contentType },
+    headers: { 'content-type': contentType },
   })
-  if (answer.kind !== 'invalid') return []
-  return ((answer.body as Answer).errors ?? []).map(({ pointer, detail }) => `${pointer} ${detail}`)
+  if (response.kind !== 'invalid') return []
+  return ((response.body as Reply).errors ?? []).map(({ pointer, detail }) => `${pointer} ${detail}`)
 }
 
 const withSchema = (schema: object): object => onePost(schema, '3.1.0', components)
@@ -186,7 +186,7 @@ describe('a refusal names every fault of a body', () => {
       '#/d must be integer',
     ])
     const many = Array.from({ length: 9_000 }, (_, at) => `x${at}=y`).join('&')
-    expect(faultsOf(document, many, type)).toHaveLength(mostFaults)
+    expect(faultsOf(document, many, type)).toHaveLength(maxFaults)
   })
 })
 
@@ -196,7 +196,7 @@ const check = (schema: RequestSchema, value: unknown) =>
 test('of a body of a thousand values twenty faults are named, of a longer one the first', () => {
   const schema = { type: 'array', items: { type: 'integer' } }
   const list = (length: number): string[] => Array.from({ length }, () => 'x')
-  expect(check(schema, list(999))).toHaveLength(mostFaults)
+  expect(check(schema, list(999))).toHaveLength(maxFaults)
   expect(check(schema, list(1_000))).toEqual([{ pointer: '/0', detail: 'must be integer' }])
   const lists = Array.from({ length: 400 }, () => ['x', 'y'])
   expect(check({ type: 'array', items: schema }, lists)).toHaveLength(1)

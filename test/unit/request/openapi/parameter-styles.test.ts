@@ -142,7 +142,7 @@ describe('parameters are read by their style', () => {
     const result = service.validate({
       path: location === 'path' ? `/x/${written}` : '/x',
       query: location === 'query' ? written.replaceAll(' ', '%20') : '',
-      fields: location === 'header' ? { p: written } : location === 'cookie' ? { cookie: written } : {},
+      headers: location === 'header' ? { p: written } : location === 'cookie' ? { cookie: written } : {},
     })
     expect(result.kind === 'valid' ? result.arguments[`${location}.p`] : 'refused').toEqual(value)
   })
@@ -157,7 +157,7 @@ test('one name may stand in path, query, header and cookie', () => {
       { name: 'id', in: 'cookie', schema: list },
     ]),
   )
-  const result = service.validate({ path: '/x/5', query: 'id=true', fields: { id: 'h', cookie: 'id=c' } })
+  const result = service.validate({ path: '/x/5', query: 'id=true', headers: { id: 'h', cookie: 'id=c' } })
   expect(result.kind === 'valid' && result.arguments).toEqual({
     'path.id': 5,
     'query.id': true,

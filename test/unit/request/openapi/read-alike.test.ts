@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { described } from './described.ts'
 
-const most = { type: 'integer', maximum: 100 }
-const list = { type: 'array', items: most }
-const filter = { type: 'object', properties: { size: most }, additionalProperties: true }
+const max = { type: 'integer', maximum: 100 }
+const list = { type: 'array', items: max }
+const filter = { type: 'object', properties: { size: max }, additionalProperties: true }
 const form = (properties: object, encoding: object = {}): object => ({
   content: {
     'application/x-www-form-urlencoded': { schema: { type: 'object', properties }, encoding },
@@ -17,8 +17,8 @@ const document = {
     '/x': {
       get: {
         parameters: [
-          { name: 'i', in: 'query', schema: most },
-          { name: 'page_size', in: 'query', schema: most },
+          { name: 'i', in: 'query', schema: max },
+          { name: 'page_size', in: 'query', schema: max },
           { name: 'ids', in: 'query', schema: list },
           { name: 'filter', in: 'query', style: 'deepObject', schema: filter },
           { name: 'sort[by]', in: 'query', schema: { enum: ['name'] } },
@@ -28,7 +28,7 @@ const document = {
       },
       post: {
         requestBody: form(
-          { i: most, role_name: { enum: ['user'] }, ids: list, address: filter },
+          { i: max, role_name: { enum: ['user'] }, ids: list, address: filter },
           { address: { style: 'deepObject', explode: true } },
         ),
         responses: {},
@@ -81,14 +81,14 @@ describe('an undeclared name that servers may read as a declared one is refused'
     '[i]=500',
   ])('in a form: %s', (undeclared) => {
     expect(
-      validate({ method: 'POST', content: `i=5&role_name=user&${undeclared}`, fields: urlencoded }),
+      validate({ method: 'POST', content: `i=5&role_name=user&${undeclared}`, headers: urlencoded }),
     ).toMatchObject({ kind: 'invalid', status: 400, code: 'invalid_body' })
   })
 
   test.each(['role[]=admin', '%72ole=admin', 'role%5b%5d=admin', 'Role=admin', 'role%00=admin'])(
     'in a cookie: %s',
     (undeclared) => {
-      expect(validate({ fields: { cookie: `role=user; ${undeclared}` } })).toMatchObject({
+      expect(validate({ headers: { cookie: `role=user; ${undeclared}` } })).toMatchObject({
         kind: 'invalid',
         status: 400,
       })
@@ -110,12 +110,12 @@ describe('a name with brackets is accepted', () => {
   test.each(['ids[]=5&ids[]=6', 'address[size]=5&address[city]=x', 'x[i]=500'])(
     'in a form: %s',
     (content) => {
-      expect(validate({ method: 'POST', content, fields: urlencoded }).kind).toBe('valid')
+      expect(validate({ method: 'POST', content, headers: urlencoded }).kind).toBe('valid')
     },
   )
 
   test('in a cookie that no server reads as a declared one', () => {
-    expect(validate({ fields: { cookie: 'role=user; role.sig=x; theme[]=dark' } }).kind).toBe('valid')
+    expect(validate({ headers: { cookie: 'role=user; role.sig=x; theme[]=dark' } }).kind).toBe('valid')
   })
 
   test('and its items are checked', () => {

@@ -5,15 +5,15 @@ import { contractOf, described, oneGet, onePost } from './described.ts'
 
 const json = { 'content-type': 'application/json' }
 const verdict = (document: object, value: unknown): string =>
-  described(document).validate({ method: 'POST', content: JSON.stringify(value), fields: json }).kind
+  described(document).validate({ method: 'POST', content: JSON.stringify(value), headers: json }).kind
 
 const refusalOf = (document: object, value: unknown): unknown => {
-  const answer = described(document).validate({
+  const response = described(document).validate({
     method: 'POST',
     content: JSON.stringify(value),
-    fields: json,
+    headers: json,
   })
-  return answer.kind === 'invalid' && answer.body
+  return response.kind === 'invalid' && response.body
 }
 
 describe('patterns run in linear time', () => {
@@ -318,7 +318,7 @@ describe('a small body cannot take long to check', () => {
     const service = described(document)
     // Not the time that other programs take meanwhile.
     const before = process.cpuUsage()
-    const { kind } = service.validate({ method: 'POST', content, fields: json })
+    const { kind } = service.validate({ method: 'POST', content, headers: json })
     return [kind, process.cpuUsage(before).user < 2_000_000]
   }
 
@@ -355,7 +355,7 @@ describe('a small body cannot take long to check', () => {
       `${'['.repeat(depth)}${Array.from({ length: count }, (_, index) => index).join()}${']'.repeat(depth)}`
     expect(timed(document, nested(20, 1_000))).toEqual(['valid', true])
     const service = described(document)
-    expect(service.validate({ method: 'POST', content: nested(60, 120_000), fields: json })).toMatchObject({
+    expect(service.validate({ method: 'POST', content: nested(60, 120_000), headers: json })).toMatchObject({
       body: { errors: [{ detail: 'takes too long to check' }] },
     })
   })
@@ -370,7 +370,7 @@ describe('a small body cannot take long to check', () => {
       described(document).validate({
         method: 'POST',
         content: `{"${'n'.repeat(20_000)}":[${items}111111111111111111]}`,
-        fields: json,
+        headers: json,
       }),
     ).toMatchObject({ body: { errors: [{ detail: 'has too many values under long names' }] } })
   })
@@ -386,7 +386,7 @@ describe('a small body cannot take long to check', () => {
     const list = (length: number) => `[${Array.from({ length }, () => '{"kind":29}').join()}]`
     expect(timed(document, list(5_000))).toEqual(['valid', true])
     expect(
-      described(document).validate({ method: 'POST', content: list(100_000), fields: json }),
+      described(document).validate({ method: 'POST', content: list(100_000), headers: json }),
     ).toMatchObject({
       body: { errors: [{ detail: 'takes too long to check' }] },
     })

@@ -102,7 +102,7 @@ export const createWebSockets = ({ limits, isAllowed, report }: WebSocketsOption
   const byClient = new Map<string, number>()
   const closers = new Map<(outcome: WebSocketOutcome) => void, WebSocketOpener>()
   let isDraining = false
-  let recheck: NodeJS.Timeout | undefined
+  let isCheckScheduled = false
 
   /** One round at a time, in turns of the event loop. */
   const checkAll = async (): Promise<void> => {
@@ -112,11 +112,13 @@ export const createWebSockets = ({ limits, isAllowed, report }: WebSocketsOption
       checked += 1
       if (checked % checksPerTurn === 0) await setImmediate()
     }
-    recheck = undefined
+    isCheckScheduled = false
     if (closers.size > 0) scheduleCheck()
   }
   const scheduleCheck = (): void => {
-    recheck ??= setTimeout(checkAll, recheckMs).unref()
+    if (isCheckScheduled) return
+    isCheckScheduled = true
+    setTimeout(checkAll, recheckMs).unref()
   }
 
   const createCounted = (opener: WebSocketOpener, group: string) => {

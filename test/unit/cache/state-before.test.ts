@@ -19,6 +19,7 @@ const before = {
   title: { rendered: 'Five' },
   content: { rendered: '<p>Five</p>', protected: false },
   meta: {},
+  rating: 4,
 }
 
 type Properties = Readonly<Record<string, unknown>>
@@ -59,7 +60,13 @@ describe('an update of an item that is known from before', () => {
       false,
     ],
     ['of the status reaches lists', { ...before, status: 'draft' }, posts(), true],
-    ['of something that a plugin added reaches lists', { ...before, meta: { a: 1 } }, posts(), true],
+    ['of something that a plugin added reaches lists', { ...before, rating: 5 }, posts(), true],
+    [
+      'of meta, of which editors see more, leaves lists that do not show it',
+      { ...before, meta: { a: 1 } },
+      posts(),
+      false,
+    ],
     [
       'of terms that the earlier version did not show reaches lists under them',
       { ...before, topic: [5] },

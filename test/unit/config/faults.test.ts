@@ -157,12 +157,12 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'unknown contract',
     'services: { a: { contract: plnts } }',
-    'services.a.contract: expected one of: plants, site, openapi, open <plants>',
+    'services.a.contract: expected one of: plants, site, openapi, graphql, open <plants>',
   ],
   [
     'contract missing',
     'services: { a: {} }',
-    'services.a.contract: is required: expected one of: plants, site, openapi, open',
+    'services.a.contract: is required: expected one of: plants, site, openapi, graphql, open',
   ],
   ['an empty section', 'drain:', 'drain: is empty: leave the key out, or give it a value'],
   [
@@ -264,7 +264,7 @@ const single: readonly (readonly [string, string, string])[] = [
   [
     'embedded for open',
     'services: { a: { contract: open, mount: /a, upstream: { targets: [embedded] } } }',
-    'services.a.upstream.targets: an open service has no embedded upstream',
+    'services.a.upstream.targets: a service with contract open has no embedded upstream',
   ],
   [
     'mount twice',

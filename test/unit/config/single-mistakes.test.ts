@@ -364,12 +364,12 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a service without a contract',
     'services: { a: { mount: / } }',
-    '1:13 services.a.contract: is required: expected one of: plants, site, openapi, open',
+    '1:13 services.a.contract: is required: expected one of: plants, site, openapi, graphql, open',
   ],
   [
     'a contract that does not exist',
     'services: { a: { contract: rest } }',
-    '1:28 services.a.contract: expected one of: plants, site, openapi, open <open>',
+    '1:28 services.a.contract: expected one of: plants, site, openapi, graphql, open <open>',
   ],
   [
     'services as a list',

@@ -543,7 +543,7 @@ test('explain shows the tags that follow from the request', async () => {
   const response = await fetch(`${stage.gateway.adminAddress}/explain?url=${target}`)
   const explained = (await response.json()) as { readonly downstream: { readonly tags: readonly string[] } }
   expect(explained.downstream).toMatchObject({
-    header: 'Surrogate-Key',
+    field: 'Surrogate-Key',
     coarseTags: [tags[0], expect.any(String)],
   })
   // Everything, the target and the item.

@@ -61,6 +61,21 @@ test('an upload reaches the upstream byte for byte, once, and its response comes
   expect(origin.received[0]?.target).toBe('/index.php/wp-json/wp/v2/media')
 })
 
+test('an upload makes the lists it can be in stale', async () => {
+  const list = `${gateway.publicAddress}/index.php/site-json/site/v2/media?per_page=2`
+  origin.script = (_, wire) =>
+    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '[]' })
+  await fetch(list)
+  expect((await fetch(list)).headers.get('cache-status')).toContain('hit')
+  await fetch(list.replace('?per_page=2', ''), {
+    method: 'POST',
+    headers: { 'Content-Type': 'image/png' },
+    body: 'x',
+  })
+  expect((await fetch(list)).headers.get('cache-status')).toContain('uri-miss')
+})
+
+// Its outcome is unknown: from then on nothing of the site is stored.
 test('an upload in chunks that exceeds the bound is broken off with 413', async () => {
   const stream = Readable.from(
     (async function* () {
@@ -77,20 +92,6 @@ test('an upload in chunks that exceeds the bound is broken off with 413', async 
   if (response instanceof Response) expect(response.status).toBe(413)
   else expect(response).toBeInstanceOf(TypeError)
   expect(origin.received).toEqual([])
-})
-
-test('an upload makes the lists it can be in stale', async () => {
-  const list = `${gateway.publicAddress}/index.php/site-json/site/v2/media?per_page=2`
-  origin.script = (_, wire) =>
-    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '[]' })
-  await fetch(list)
-  expect((await fetch(list)).headers.get('cache-status')).toContain('hit')
-  await fetch(list.replace('?per_page=2', ''), {
-    method: 'POST',
-    headers: { 'Content-Type': 'image/png' },
-    body: 'x',
-  })
-  expect((await fetch(list)).headers.get('cache-status')).toContain('uri-miss')
 })
 
 test('an open service gets any method, path and query as they are, under its base path', async () => {

@@ -102,11 +102,14 @@ describe('layers', () => {
   test('each file that may import a wing does so', async () => {
     const rules: { forbidden: readonly Rule[] } = await import('../../.dependency-cruiser.cjs')
     const walls = rules.forbidden.filter(({ name }) => name.endsWith('-is-a-wing'))
-    expect(walls).toHaveLength(2)
+    expect(walls.map(({ name }) => name)).toEqual([
+      'wordpress-is-a-wing',
+      'openapi-is-a-wing',
+      'graphql-is-a-wing',
+    ])
     for (const { name, from } of walls) {
       const wing = name.replace('-is-a-wing', '')
       const files = [from.pathNot ?? []].flat().filter((path) => path.endsWith('.ts$'))
-      expect(files).not.toEqual([])
       for (const file of files) {
         const path = file.slice(1, -1).replaceAll('\\', '')
         expect(await readFile(join(root, path), 'utf8'), path).toMatch(new RegExp(`'[./]*/${wing}/`))

@@ -93,7 +93,7 @@ const askedOf = async (node: ScriptedNode, cluster: boolean): Promise<readonly A
         epoch: 'e',
         seq: 3,
         floor: 0,
-        notes: [{ text: 't:x', seq: 3 }],
+        invalidations: [{ text: 't:x', seq: 3 }],
         members: [{ member: 'b', applied: 3, beat: 9 }],
         lease: 'granted',
       },

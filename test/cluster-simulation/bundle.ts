@@ -23,8 +23,8 @@ export type ProtocolFault = Fault & { readonly file: string }
 const fewInvalidations: ProtocolFault = {
   name: 'few notes',
   file: 'src/cluster/ledger.ts',
-  right: 'rememberedNotes = 16_384',
-  wrong: 'rememberedNotes = 4',
+  right: 'maxLedgerEntries = 16_384',
+  wrong: 'maxLedgerEntries = 4',
 }
 
 const replacing = (fault: ProtocolFault | undefined): Plugin => ({

@@ -63,7 +63,7 @@ const longFunctions = (sources: readonly Source[], maxLines: number): readonly s
   })
 
 /**
- * Words for which the header has another one, as a whole word of a name; `hold` where it is a quarantine, and not where a client holds a
+ * Words for which the field has another one, as a whole word of a name; `hold` where it is a quarantine, and not where a client holds a
  * slot. `header` is WordPress's and OpenAPI's own word for members of JSON, and stays in their folders.
  */
 const privateWords =

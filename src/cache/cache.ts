@@ -246,7 +246,7 @@ export const createCache = (options: CacheOptions) => {
     /** To be called when a POST is sent whose response may serve later reads of its target (RFC 9110 §9.3.3). */
     postResponse,
     /** Is what a response was made of still stored? Otherwise it may have been invalidated since. */
-    quarantines: (stored: { readonly key: string }) =>
+    stillStores: (stored: { readonly key: string }) =>
       (lease === undefined || lease.isCurrent(readClock(clock))) &&
       store.peek(stored.key).some((variant) => variant === stored),
     /** Largest or oldest first; for the admin side. */

@@ -32,7 +32,7 @@ const createQuarantines = () => {
     for (const [tag, { at }] of until) if (at <= now) until.delete(tag)
   }
   return {
-    invalidation: (invalidations: readonly Invalidation[], now: number): void => {
+    record: (invalidations: readonly Invalidation[], now: number): void => {
       for (const invalidation of invalidations) {
         if (invalidation.kind !== 'hold') continue
         if (until.size >= maxLedgerEntries) tidy(now)
@@ -316,7 +316,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
     begin: createWriteRegistry({ ...options, backlog, contact, failed: () => failed('begin') }),
     broadcast: async (invalidations, write) => {
       const began = clock.monotonic()
-      quarantines.invalidation(invalidations, began)
+      quarantines.record(invalidations, began)
       const { acknowledged, nothing } = backlog.add(invalidations.map(encodeInvalidation), write)
       releaseIsolated()
       void deliver()

@@ -125,13 +125,13 @@ export const sharedStore = async (
         }),
     },
     close: (): void => connection.disconnect(),
-    /** Invalidates entries of the second tier by invalidations. */
+    /** Applies invalidations to the second tier. */
     invalidated: (invalidations: Parameters<CoherenceOptions['apply']>[0]): void => {
       for (const { seq, invalidation } of invalidations) {
         if (invalidation.kind === 'tag' || invalidation.kind === 'hold')
-          tags.invalidation(invalidation.tag, seq)
+          tags.invalidate(invalidation.tag, seq)
         // Entries cannot be found by prefix: doubt every entry stored before.
-        else if (invalidation.kind !== 'documents') tags.invalidationAll(seq)
+        else if (invalidation.kind !== 'documents') tags.invalidateAll(seq)
       }
     },
     restarted: ({ epoch, applied }: LedgerPosition): void => tags.restart(epoch, applied),

@@ -344,15 +344,15 @@ async function* checkedPieces(
   inspector: ContentInspector | undefined,
 ): AsyncGenerator<Buffer> {
   let bytes = 0
-  let quarantined: Buffer | undefined
+  let pending: Buffer | undefined
   for await (const chunk of content as AsyncIterable<Buffer>) {
     bytes += chunk.length
     if (bytes > maxBytes) throw new GatewayError('content_too_large')
     const refusal = inspector?.read(chunk)
     if (refusal !== undefined) throw new GatewayError('ambiguous_request', { detail: refusal })
-    if (quarantined !== undefined) yield quarantined
-    quarantined = inspector?.ifEnded() === undefined ? undefined : chunk
-    if (quarantined === undefined) yield chunk
+    if (pending !== undefined) yield pending
+    pending = inspector?.ifEnded() === undefined ? undefined : chunk
+    if (pending === undefined) yield chunk
   }
   const refusal = inspector?.ifEnded()
   if (refusal !== undefined) throw new GatewayError('ambiguous_request', { detail: refusal })

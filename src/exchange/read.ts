@@ -246,7 +246,7 @@ export const readThrough = (
     record.isForDownstream =
       forDownstream !== undefined &&
       service.responses.downstream?.mayStore() === true &&
-      (!(reply instanceof Promise) || context.cache.quarantines(forDownstream))
+      (!(reply instanceof Promise) || context.cache.stillStores(forDownstream))
     if (response.ageSeconds !== undefined) record.ageSeconds = response.ageSeconds
     return shared === undefined ? response : withCorsHeaders(response, shared.policy, shared.origin, method)
   })

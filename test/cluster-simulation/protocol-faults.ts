@@ -15,6 +15,7 @@ const invalidation = of('cache/invalidation.ts')
 const byFetch = of('cache/fetch/respond-by-fetch.ts')
 const membership = of('gateway/membership.ts')
 const write = of('exchange/write.ts')
+const writeInProgress = of('exchange/write/write-in-progress.ts')
 
 /** Leases: who may answer from memory, and until when. */
 const leases: readonly ProtocolFault[] = [
@@ -118,10 +119,10 @@ const beats: readonly ProtocolFault[] = [
   ),
   coherence(
     'wait: a write is answered before the others have its notes',
-    'const end = await heard',
-    'const end = await Promise.race([heard, Promise.resolve({ all: true, entries: 0 } as const)])',
+    'const end = await acknowledged',
+    'const end = await Promise.race([acknowledged, Promise.resolve({ all: true, entries: 0 } as const)])',
   ),
-  write('wait: a write is answered before its notes are sent', '    await spread\n'),
+  write('wait: a write is answered before its notes are sent', '    await dropped\n'),
 ]
 
 /** Being cut off. */
@@ -139,8 +140,8 @@ const cutOff: readonly ProtocolFault[] = [
   ),
   announce(
     'cut off: writes are sent although they should be refused',
-    'if (!parts.refusesUnheard || !mayMatter)',
-    'if (parts.refusesUnheard || !mayMatter)',
+    'if (!parts.refusesUnacknowledged || !mayMatter)',
+    'if (parts.refusesUnacknowledged || !mayMatter)',
   ),
   coherence('cut off: the notes of a failed append are lost', '        backlog.putBack(batch)\n'),
   coherence(
@@ -160,7 +161,7 @@ const cutOff: readonly ProtocolFault[] = [
   ),
   announce(
     'close: what still waits is acknowledged',
-    'await Promise.all([...waits].map(({ heard: whenHeard }) => whenHeard))',
+    'await Promise.all([...waits].map(({ acknowledged: whenAcknowledged }) => whenAcknowledged))',
     'for (const wait of waits) wait.end(false)',
   ),
   script(
@@ -202,7 +203,7 @@ const epochs: readonly ProtocolFault[] = [
   ),
   coherence(
     'epoch: a new ledger does not hear of writes that may still be carried out',
-    '      backlog.add(holds.current(clock.monotonic()).map(encodeNote), undefined)\n',
+    '      backlog.add(quarantines.current(clock.monotonic()).map(encodeInvalidation), undefined)\n',
   ),
   tier('epoch: an entry of another ledger is used', 'ofEpoch !== epoch || numbers', 'numbers'),
   membership('epoch: the tier keeps its entries', '          shared?.restarted(at)\n'),
@@ -221,7 +222,7 @@ const invalidations: readonly ProtocolFault[] = [
   ),
   coherence(
     'note: in a push, not applied',
-    'const entries = applyAll(push.notes.map((text) => ({ seq, text })))',
+    'const entries = applyAll(push.invalidations.map((text) => ({ seq, text })))',
     'const entries = 0',
   ),
   coherence(
@@ -231,7 +232,7 @@ const invalidations: readonly ProtocolFault[] = [
   ),
   coherence(
     'note: one of another member is taken for an own one',
-    'batch.notes.length > 0 && epoch === position.epoch\n',
+    'batch.invalidations.length > 0 && epoch === position.epoch\n',
     'epoch === position.epoch\n',
   ),
   coherence(
@@ -241,7 +242,7 @@ const invalidations: readonly ProtocolFault[] = [
   ),
   coherence(
     'note: an own one is not applied again',
-    'if (batch.notes.length > 0) applyAll(batch.notes.map((text) => ({ seq, text })))\n',
+    'if (batch.invalidations.length > 0) applyAll(batch.invalidations.map((text) => ({ seq, text })))\n',
   ),
   coherence(
     'note: acknowledged before it is applied',
@@ -267,23 +268,27 @@ const invalidations: readonly ProtocolFault[] = [
   ),
   announce(
     'note: a write is not announced',
-    'await parts.ledger.begin(write, notes.map(encodeNote))',
-    'await Promise.resolve(notes)',
+    'await parts.ledger.begin(write, invalidations.map(encodeInvalidation))',
+    'await Promise.resolve(invalidations)',
   ),
   announce(
     'note: a write is announced without what it may change',
-    'parts.ledger.begin(write, notes.map(encodeNote))',
+    'parts.ledger.begin(write, invalidations.map(encodeInvalidation))',
     'parts.ledger.begin(write, [])',
   ),
-  write('note: a write is settled although it goes on', 'isOver ? announced : undefined', 'announced'),
-  write(
+  writeInProgress(
+    'note: a write is settled although it goes on',
+    'writeRegistry?.broadcast(invalidations)\n',
+    'writeRegistry?.broadcast(invalidations, this.#registered)\n',
+  ),
+  writeInProgress(
     'note: what a write changes while it responds',
-    'invalidate(context, exchange, write, notes, true),\n    )',
-    'undefined,\n    )',
+    'this.#finish(union(this.#headInvalidations, this.#invalidationsSoFar()))',
+    'this.#finish([])',
   ),
   memoryLedger(
     'note: unsettled writes of a worker are dropped',
-    '      noteAll(name, [...new Set(pending.flat())])\n',
+    '      recordAll(name, [...new Set(pending.flat())])\n',
   ),
   memoryLedger(
     'note: the parent keeps the order of the first append',
@@ -302,9 +307,13 @@ const invalidations: readonly ProtocolFault[] = [
     'if tonumber(text) then seen[text] = true',
   ),
   memoryLedger('note: a hold that the parent has forgotten', 'applied < floor && forMs > 0', 'forMs > 1e9'),
-  sharedStore('note: of a tag, unknown to the tier', 'tags.note(note.tag, seq)', 'tags.note(note.tag, 0)'),
-  sharedStore('note: of everything, unknown to the tier', 'tags.noteAll(seq)', 'tags.noteAll(0)'),
-  membership('note: unknown to the tier', '          shared?.noted(noted)\n'),
+  sharedStore(
+    'note: of a tag, unknown to the tier',
+    'tags.invalidate(invalidation.tag, seq)',
+    'tags.invalidate(invalidation.tag, 0)',
+  ),
+  sharedStore('note: of everything, unknown to the tier', 'tags.invalidateAll(seq)', 'tags.invalidateAll(0)'),
+  membership('note: unknown to the tier', '          shared?.invalidated(invalidated)\n'),
 ]
 
 /** Fences around responses that are being fetched. */
@@ -328,14 +337,14 @@ const fences: readonly ProtocolFault[] = [
   ),
   byFetch(
     'fence: a response from before a write is shared',
-    '    if (since !== fetch.since && isOvertaken(log, stored, fetch.since)) return retryTogether\n',
+    '    if (since !== fetch.since && isSuperseded(log, stored, fetch.since)) return retryTogether\n',
   ),
   byFetch(
     'fence: a stream from before a write is followed',
     "(isLeader || since === fetch.since) ? 'follow' : 'wait'",
     "true ? 'follow' : 'wait'",
   ),
-  tier('fence: an outdated entry of the tier is used', "isOutdated ? 'outdated' : record", 'record'),
+  tier('fence: an outdated entry of the tier is used', "isStale ? 'outdated' : record", 'record'),
   sharedTier(
     'fence: an entry of the tier is as new as the moment at which it is stored',
     'offer(outcome, since, fetch)\n',
@@ -346,7 +355,10 @@ const fences: readonly ProtocolFault[] = [
     'storage.storeIfCurrent(fetch.read, entry, fetch.since)',
     'storage.storeIfCurrent(fetch.read, entry, Number.MAX_SAFE_INTEGER)',
   ),
-  write('fence: the own memory keeps what a write changes', '  invalidateWrite(cache, exchange, notes)\n'),
+  writeInProgress(
+    'fence: the own memory keeps what a write changes',
+    '    invalidateWrite(this.#context.cache, this.#requestContext, invalidations)\n',
+  ),
 ]
 
 export const protocolFaults: readonly ProtocolFault[] = [

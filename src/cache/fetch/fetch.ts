@@ -48,7 +48,7 @@ const delayedBytes = 65_536
 const delayedMs = 100
 
 /** How long a response is held back: an error until it is whole, since something stale may be served instead. */
-const quarantineOf = (response: ResponseHead, isStored: boolean): number | undefined =>
+const delayOf = (response: ResponseHead, isStored: boolean): number | undefined =>
   isStored && !isServerError(response) ? delayedMs : undefined
 
 const send = (fetch: FetchRequest, headers: HeaderValues): GatewayResponse | Promise<GatewayResponse> => {
@@ -173,7 +173,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     let codedContent = content
     if (!Buffer.isBuffer(codedContent)) {
       const fill = new Fill(response, codedContent, maxEntryBytes, reservationFor(fetch))
-      const end = await fill.endOrLongerThan(maxEntryBytes, quarantineOf(response, isStored))
+      const end = await fill.endOrLongerThan(maxEntryBytes, delayOf(response, isStored))
       if (end === undefined) return decodeOnTheWay(fetch, upstream, fill, coding)
       if (end.kind === 'failed') throw end.error
       if (end.kind === 'overflowed')
@@ -204,12 +204,12 @@ export const createFetch = (options: FetchOptions): RunFetch => {
   ): Promise<FetchOutcome> => {
     const { response } = upstream
     // An error is read whole: something stale may be served instead of it.
-    const quarantined = isStored && !isServerError(response) ? delayedBytes : maxEntryBytes
+    const maxDelayedBytes = isStored && !isServerError(response) ? delayedBytes : maxEntryBytes
     // What is decoded on the way has been held back before.
-    const isLong = more !== undefined || (declaredLength(response) ?? 0) > quarantined
+    const isLong = more !== undefined || (declaredLength(response) ?? 0) > maxDelayedBytes
     const fill = new Fill(response, source, maxEntryBytes, reservationFor(fetch))
-    const max = Math.min(quarantined, maxEntryBytes)
-    const end = isLong ? undefined : await fill.endOrLongerThan(max, quarantineOf(response, isStored))
+    const max = Math.min(maxDelayedBytes, maxEntryBytes)
+    const end = isLong ? undefined : await fill.endOrLongerThan(max, delayOf(response, isStored))
     switch (end?.kind) {
       case 'complete':
         return completeOrError(fetch, upstream, make(fetch, upstream, end.content), isStored)

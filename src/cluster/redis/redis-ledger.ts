@@ -183,7 +183,7 @@ const readSynced = (reply: unknown): Synced & { readonly now: string; readonly q
     members: statusesIn(members),
     lease,
     now: String(numberIn(now, 'time')),
-    quarantineMs: numberIn(quarantineMs, 'time of a hold'),
+    quarantineMs: numberIn(quarantineMs, 'time of a quarantine'),
   }
   if (
     synced.floor > synced.seq ||

@@ -22,9 +22,9 @@ export const createInvalidatedTags = (maxTags: number) => {
   const numbers = createLastNumbers(maxTags)
   let epoch = ''
   return {
-    invalidation: numbers.set,
+    invalidate: numbers.set,
     /** Marks every entry that was stored before as stale. */
-    invalidationAll: numbers.setAll,
+    invalidateAll: numbers.setAll,
     /** A new ledger, or one that has forgotten older invalidations. */
     restart: (nextEpoch: string, floor: number): void => {
       epoch = nextEpoch

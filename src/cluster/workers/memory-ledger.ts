@@ -54,7 +54,7 @@ export const createMemoryLedger = ({ clock, epoch, maxLedgerEntries, push }: Mem
     return applied < floor && forMs > 0 ? [{ seq, text: quarantineEverything(forMs) }] : []
   }
 
-  const invalidationAll = (writer: string, invalidations: readonly string[]): void => {
+  const recordAll = (writer: string, invalidations: readonly string[]): void => {
     if (invalidations.length === 0) return
     seq += 1
     const forMs = longestQuarantine(invalidations)
@@ -85,7 +85,7 @@ export const createMemoryLedger = ({ clock, epoch, maxLedgerEntries, push }: Mem
     append: (name: string, invalidations: readonly string[], settled: readonly string[]): Appended => {
       const { pending } = memberOf(name)
       for (const write of settled) pending.delete(write)
-      invalidationAll(name, invalidations)
+      recordAll(name, invalidations)
       return { epoch, seq, members: others(name) }
     },
     acknowledge: (
@@ -103,11 +103,11 @@ export const createMemoryLedger = ({ clock, epoch, maxLedgerEntries, push }: Mem
           push(purgeTarget, { kind: 'applied', epoch, seq: applied.applied, member: name, entries })
       }
     },
-    /** Invalidations the member's unsettled writes as writes with unknown outcome. Returns their number. */
+    /** Records the member's unsettled writes as writes with unknown outcome. Returns their number. */
     forget: (name: string): number => {
       const pending = [...(members.get(name)?.pending.values() ?? [])]
       members.delete(name)
-      invalidationAll(name, [...new Set(pending.flat())])
+      recordAll(name, [...new Set(pending.flat())])
       return pending.length
     },
   }

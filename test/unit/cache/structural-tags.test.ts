@@ -22,7 +22,7 @@ const checked = (
 
 const share = ({ kept, unchanged }: Checked): number => kept / unchanged
 
-test('with invalidation: structural no write leaves an stale response, and most others stay', () => {
+test('with invalidation: structural no write leaves a stale response, and most others stay', () => {
   const service = checked('service', times(6, 200))
   const structural = checked('structural', times(15, 2_000))
   if (process.env['SHOW_KEPT'] === '1')

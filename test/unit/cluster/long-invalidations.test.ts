@@ -41,7 +41,7 @@ test('a ledger of workers stores texts up to 8 MiB; its floor shows members that
 test('long tags that were noted are told apart', () => {
   const recorded = createInvalidatedTags(16_384)
   recorded.restart('e', 0)
-  recorded.invalidation(long(1), 5)
+  recorded.invalidate(long(1), 5)
   expect(recorded.touchedSince([long(1)], 'e', 4)).toBe(true)
   expect(recorded.touchedSince([long(2)], 'e', 4)).toBe(false)
 })

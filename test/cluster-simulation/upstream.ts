@@ -172,6 +172,7 @@ export const createUpstream = (slowness: number) => {
       const process = currentProcess()
       const sentAt = world.now
       const write = writes.get(headerValue(request.headers, 'x-write') ?? '')
+      request.progress?.sent()
       let isOver = false
       const settle: Settle = {
         done: (response) => {

@@ -108,6 +108,8 @@ class Structure {
     let values = this.#values
     for (; i < end; i++) {
       const code = text.charCodeAt(i)
+      // A digit changes nothing, and a number may have a million of them.
+      if (code >= 0x30 && code <= 0x39) continue
       if (code === quote) {
         this.#lastString = i
         i = endOfString(text, i)

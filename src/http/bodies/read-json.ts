@@ -121,13 +121,18 @@ class Structure {
       depth += depthStep(code)
       values += valueStep(code)
       if (code === colon) this.#names.add(text, this.#lastString, this.#lastEnd)
-      if (depth > this.#maxDepth) return 'depth'
-      if (values > maxJsonValues || this.#names.different > maxJsonNames) return 'too-many-values'
+      const excess = this.#excess(depth, values)
+      if (excess !== undefined) return excess
     }
     this.at = i
     this.#depth = depth
     this.#values = values
     return undefined
+  }
+
+  #excess(depth: number, values: number): JsonFault | undefined {
+    if (depth > this.#maxDepth) return 'depth'
+    return values > maxJsonValues || this.#names.different > maxJsonNames ? 'too-many-values' : undefined
   }
 }
 

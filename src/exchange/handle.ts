@@ -27,6 +27,7 @@ import { responseList } from './list-of-requests.ts'
 import { lastRecipient } from './max-forwards.ts'
 import type { CacheContext, ExchangeWatch } from './ports.ts'
 import { readThrough } from './read.ts'
+import { noticeTasks } from './write/scheduled-tasks.ts'
 import { write } from './write.ts'
 
 /** What one configuration handles its requests with. */
@@ -151,7 +152,11 @@ const act = (
   decision: Decision,
 ): ResponseOrPromise => {
   const { record } = requestContext
-  const send = (outgoing: Outgoing): Promise<GatewayResponse> => forward(context, outgoing)
+  const send = async (outgoing: Outgoing): Promise<GatewayResponse> => {
+    const response = await forward(context, outgoing)
+    if (outgoing.effect !== 'write') noticeTasks(context, requestContext, response)
+    return response
+  }
   const inCache = (run: () => ResponseOrPromise): ResponseOrPromise =>
     inSpan(context.spans, requestContext, 'cache', run, (response) => response)
   switch (decision.kind) {

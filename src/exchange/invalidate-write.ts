@@ -156,13 +156,6 @@ export const completed = async (
 /** A gateway at the upstream gave up: as without a response, the program behind it may still carry the write out. */
 const saysNothing = ({ status }: { readonly status: number }): boolean => status === 502 || status === 504
 
-/** How long nothing is stored that a write of unknown outcome may change: the upstream's total timeout. */
-const quarantineMs = ({ uncacheable, service }: ValidatedContext): number =>
-  uncacheable === 'cron' ? cronMs : service.limits.upstreamMs
-
-/** WordPress runs its scheduled tasks after the response: nothing is stored until they are likely to be done. */
-const cronMs = 5_000
-
 /** The parts of a write to an open service that RFC 9111 §4.4 uses. */
 const unsafeRequest = ({
   service: { address, mount },
@@ -320,11 +313,11 @@ export const writeInvalidations = (
   shown: Shown = () => [],
   receipt?: KeyedWriteReceipt,
 ): readonly Invalidation[] => {
-  const { service, snapshot, matching, uncacheable } = context
+  const { service, snapshot, matching } = context
   const written = writtenBy(context, response, receipt)
   const tags = ownWriteTags(context, written, shown, receipt)
-  const forMs = quarantineMs(context)
-  const isUnknown = uncacheable === 'cron' || written === undefined || saysNothing(written)
+  const forMs = service.limits.upstreamMs
+  const isUnknown = written === undefined || saysNothing(written)
   const isOver = receipt !== undefined || !isUnknown
   const invalidation = (tag: string): Invalidation =>
     isOver ? { kind: 'tag', tag, mode: 'hard' } : { kind: 'hold', tag, forMs }
@@ -343,10 +336,27 @@ export const writeInvalidations = (
   ]
 }
 
+type Reaching = Pick<ValidatedContext, 'service' | 'snapshot'>
+
+/** With all services of the same upstream, since a write through one of them changes what the others store. */
+export const reachedBy = ({ service, snapshot }: Reaching): readonly Service[] => [
+  service,
+  ...snapshot.sharing(service),
+]
+
+/** What scheduled tasks may have changed. */
+export const taskInvalidations = (reaching: Reaching): readonly Invalidation[] =>
+  reachedBy(reaching).flatMap((service) => [
+    ...tagsOfSharing(service, undefined, undefined).map(
+      (tag): Invalidation => ({ kind: 'tag', tag, mode: 'hard' }),
+    ),
+    ...documentInvalidations(service, ''),
+  ])
+
 /** Invalidates what a write may have changed. To be called before the response leaves the gateway. */
 export const invalidateWrite = (
   cache: Cache,
-  { service, snapshot, record }: ValidatedContext,
+  { service, snapshot, record }: Reaching & Pick<ValidatedContext, 'record'>,
   invalidations: readonly Invalidation[],
 ): void => {
   const documentsStale = (name: string, collection: string): void =>

@@ -118,7 +118,9 @@ export class ExchangeRead implements CacheRead {
   }
 
   isReadable(response: GatewayResponse & { readonly content: Buffer }): boolean {
-    const { service, matching } = this.#context
+    const { service, matching, query } = this.#context
+    // It is the response to this request alone: those of others run no tasks, and need no redirect.
+    if (service.contract.scheduledTasks?.runBehind(query, response) === true) return false
     return matching.kind !== 'found' || service.contract.tagger.isReadable(response)
   }
 

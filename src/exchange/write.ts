@@ -17,7 +17,9 @@ import { completed, isCoveredByFeed, showsOwnTarget } from './invalidate-write.t
 import type { CacheContext } from './ports.ts'
 import { ExchangeRead, publicPart } from './read.ts'
 import { isShownBy, judgeWrite, nonceFor } from './write/harmless-claim.ts'
+import { mayHaveStarted, tasksStarted } from './write/scheduled-tasks.ts'
 import { WriteInProgress } from './write/write-in-progress.ts'
+import type { Write } from './write-state.ts'
 
 type SendOutgoing = (outgoing: Outgoing) => ResponseOrPromise
 
@@ -87,17 +89,21 @@ const kindOf = (
     : 'unknown'
 }
 
+/** Of requests for scheduled tasks alone each run drops what it may have changed, and not each request. */
+const startsTasksAlone = (context: ValidatedContext): boolean => {
+  const { service, snapshot, request, matching, query, uncacheable, policy } = context
+  if (uncacheable !== 'cron' || policy.effect === 'writes') return false
+  const { scheduledTasks, hasRoutes } = service.contract
+  if (scheduledTasks?.areAlone(request.method, matching.path, query) !== true) return false
+  return hasRoutes || snapshot.sharesRoutes(service)
+}
+
 /**
  * WordPress runs its tasks behind the response, without a statement. While the log of its changes is read, what they write is in it, as
- * when WordPress starts them past the gateway. A POST to another script that only names them may have done anything.
+ * when WordPress starts them past the gateway.
  */
-const isLeftToLog = (context: ValidatedContext, { status }: GatewayResponse): boolean => {
-  const { service, method, matching, uncacheable } = context
-  const isCron =
-    uncacheable === 'cron' &&
-    (isGetOrHead(method) || service.contract.uncacheableReasonOf(matching.path, '') === 'cron')
-  return isCron && status < 500 && nonceFor(context) !== undefined
-}
+const isLeftToLog = (context: ValidatedContext, { status }: GatewayResponse): boolean =>
+  startsTasksAlone(context) && status < 500 && nonceFor(context) !== undefined
 
 /** Of a write without a statement that drops nothing by itself; undefined for all others. The companion knows more than the table. */
 const knownKind = (
@@ -116,6 +122,18 @@ const declaredLength = ({ headers }: GatewayResponse): number | undefined => {
   return declared === undefined ? undefined : Number(declared)
 }
 
+/** Drops what the scheduled tasks may have changed that a write starts; undefined where it starts none. */
+const tasksOfWrite = (
+  context: CacheContext,
+  requestContext: ValidatedContext,
+  response: GatewayResponse | undefined,
+  { outcome }: Write,
+): Promise<unknown> | undefined => {
+  if (requestContext.uncacheable !== 'cron') return undefined
+  const mayRun = response === undefined ? outcome !== 'not-sent' : mayHaveStarted(response)
+  return mayRun ? tasksStarted(context, requestContext) : undefined
+}
+
 /**
  * Registers a write, forwards it, drops what it may have changed, here and wherever else it is stored, and only then
  * acknowledges it: a read that begins after the response gets nothing older.
@@ -127,10 +145,11 @@ export const forwardWrite = async (
   claim?: HarmlessClaim,
 ): Promise<GatewayResponse> => {
   requestContext.record.writeKind = 'unknown'
+  const isTasksAlone = startsTasksAlone(requestContext)
   const write = new WriteInProgress(
     context,
     requestContext,
-    claim !== undefined && claim.shownBy === undefined,
+    isTasksAlone || (claim !== undefined && claim.shownBy === undefined),
   )
   const storable = storableResponse(context, requestContext)
   const streams = streamsResponse(requestContext)
@@ -145,18 +164,21 @@ export const forwardWrite = async (
     const receipt = receiptIn(response, nonce)
     const known = knownKind(requestContext, claim, response, receipt)
     requestContext.record.writeKind = known ?? kindOf(requestContext, receipt)
+    const isStated = receipt !== undefined || known !== undefined
+    const tasks = isStated ? undefined : tasksOfWrite(context, requestContext, response, write.state)
     const dropped = write.respond(response, {
-      isHarmless: known !== undefined,
+      isHarmless: known !== undefined || (isTasksAlone && receipt === undefined),
       isContentRead: !streams,
       receipt,
     })
     // Before the wait, so that invalidations by other writes during it count.
     const reply = responseOf(write, response, isStored ? storable : undefined)
-    await dropped
+    await Promise.all([dropped, tasks])
     return reply
   } catch (error) {
     discard(response?.content)
     await write.breakOff()
+    await tasksOfWrite(context, requestContext, response, write.state)
     throw error
   }
 }

@@ -11,7 +11,7 @@ import { createDocumentContract, createPlantsContract, plantStoreRequests } from
 import { batchPath } from '../openapi/document/operation.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import type { UpstreamChecks } from '../service/connection.ts'
-import type { Contract, ContractName } from '../service/contract.ts'
+import type { Contract, ContractName, ScheduledTasksReading } from '../service/contract.ts'
 import { policiesByRule } from '../service/decide.ts'
 import { createOpenContract } from '../service/open.ts'
 import type { UpstreamOptions } from '../upstream/options.ts'
@@ -19,6 +19,7 @@ import { withBatch } from '../wordpress/batch.ts'
 import { createSiteContract } from '../wordpress/contract.ts'
 import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
 import { pageChecks, siteChecks } from '../wordpress/site-checks.ts'
+import { tasksBehindInterface, tasksBehindPages } from '../wordpress/tags/scheduled-tasks.ts'
 import { actsAtPages, uncacheableReasonOf } from '../wordpress/tags/uncacheable.ts'
 
 /** The limits of all services, or the service's own in their place. */
@@ -53,6 +54,13 @@ const createContract = async (
   }
 }
 
+/** WordPress may be behind them. */
+const tasksBehind: { readonly [name in ContractName]?: ScheduledTasksReading } = {
+  site: tasksBehindInterface,
+  open: tasksBehindPages,
+  graphql: tasksBehindPages,
+}
+
 /** With what its configuration, or a table, says of its writes. */
 export const contractOf = async (
   service: ServiceConfig,
@@ -63,6 +71,7 @@ export const contractOf = async (
   const { harmlessParameters } = service.cache
   return {
     ...contract,
+    scheduledTasks: tasksBehind[service.contract],
     harmlessWrite: harmlessWritesOf(service, onlyReads),
     uncacheableReasonOf: (path, query) =>
       contract.uncacheableReasonOf(path, query) ??

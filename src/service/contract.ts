@@ -2,7 +2,7 @@ import type { CachePolicy, UncacheableReason } from '../cache/decide-caching.ts'
 import type { Shown, TaggedArguments, TaggedResponse, WriteResponse } from '../cache/tagger.ts'
 import { GatewayError } from '../errors.ts'
 import { atOnce, type Pieces } from '../http/bodies/turns.ts'
-import { type RequestHeaders, requestHeader } from '../http/message.ts'
+import { type RequestHeaders, type ResponseHead, requestHeader } from '../http/message.ts'
 import { type Effect, isGetOrHead } from '../http/methods.ts'
 import type { Connected, Connection } from './connection.ts'
 import type { ErrorPage } from './error-page.ts'
@@ -56,6 +56,14 @@ export type ErrorShape = {
   itemBody(status: number, body: unknown): unknown
   /** Headers of the response to a batch, by the headers of the request. */
   batchHeaders(headers: RequestHeaders): readonly string[]
+}
+
+/** What requests and responses say of the scheduled tasks of the upstream, which anyone can start. */
+export type ScheduledTasksReading = {
+  /** Does a request that starts them do nothing else? `method`: as it is sent. */
+  areAlone(method: string, path: string, query: string): boolean
+  /** Do they run behind the response with this head? */
+  runBehind(query: string, head: ResponseHead): boolean
 }
 
 export type ItemTarget =
@@ -131,6 +139,8 @@ export type Contract = {
   uncacheableReasonOf(path: string, query: string): UncacheableReason | undefined
   /** Does a GET with it change something? */
   actsAsWrite(uncacheableReason: UncacheableReason): boolean
+  /** Absent where the upstream has none. */
+  readonly scheduledTasks?: ScheduledTasksReading | undefined
   readonly tagger: Tagger
   /** Do tags depend on the content of the response to a write? Then it is read whole. `isUpload`: its own content streams. */
   readsWriteResponse(row: Row, isUpload: boolean): boolean

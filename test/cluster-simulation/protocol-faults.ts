@@ -122,7 +122,7 @@ const beats: readonly ProtocolFault[] = [
     'const end = await acknowledged',
     'const end = await Promise.race([acknowledged, Promise.resolve({ all: true, entries: 0 } as const)])',
   ),
-  write('wait: a write is answered before its notes are sent', '    await dropped\n'),
+  write('wait: a write is answered before its notes are sent', '    await Promise.all([dropped, tasks])\n'),
 ]
 
 /** Being cut off. */

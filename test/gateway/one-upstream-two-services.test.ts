@@ -152,28 +152,23 @@ test.each([
   ['the request for scheduled tasks', 'GET', '/wp-cron.php'],
   ['the same by the request that WordPress sends itself', 'POST', '/wp-cron.php?doing_wp_cron=1.5'],
   ['the same in another spelling', 'GET', '/blog/WP-Cron%2ephp/x'],
-])(
-  '%s reaches what is stored, and nothing is kept while the tasks may still run',
-  async (_, method, path) => {
-    const own = await startTestGateway({
-      services: {
-        wordpress: site('/wp-json'),
-        pages: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } },
-      },
-    })
-    try {
-      const url = `${own.publicAddress}/wp-json/wp/v2/posts`
-      await statusOf(url)
-      expect(await statusOf(url)).toContain('hit')
-      await fetch(own.publicAddress + path, { method })
-      // WordPress answers before it begins: the first read may still be too early.
-      expect(await statusOf(url)).not.toContain('hit')
-      expect(await statusOf(url)).not.toContain('hit')
-    } finally {
-      await own.close()
-    }
-  },
-)
+])('%s reaches what is stored', async (_, method, path) => {
+  const own = await startTestGateway({
+    services: {
+      wordpress: site('/wp-json'),
+      pages: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } },
+    },
+  })
+  try {
+    const url = `${own.publicAddress}/wp-json/wp/v2/posts`
+    await statusOf(url)
+    expect(await statusOf(url)).toContain('hit')
+    await fetch(own.publicAddress + path, { method })
+    expect(await statusOf(url)).not.toContain('hit')
+  } finally {
+    await own.close()
+  }
+})
 
 test('a link that does something is not sent again when its connection breaks; one that shows something is', async () => {
   // In a test for itself: after the first one nothing is stored for a while.

@@ -8,6 +8,7 @@ import type { ValidatedContext } from '../exchange.ts'
 import {
   concurrentWritesOf,
   invalidateWrite,
+  reachedBy,
   type TrackedWrite,
   writeInvalidations,
 } from '../invalidate-write.ts'
@@ -39,8 +40,8 @@ export type Shown = {
   readonly receipt: KeyedWriteReceipt | undefined
 }
 
-const mayBeStored = ({ service, snapshot }: ValidatedContext): boolean =>
-  [service, ...snapshot.sharing(service)].some(({ responses }) => responses.mayBeStored)
+const mayBeStored = (context: ValidatedContext): boolean =>
+  reachedBy(context).some(({ responses }) => responses.mayBeStored)
 
 const tagsOf = (invalidations: readonly Invalidation[]): readonly string[] =>
   invalidations.flatMap((invalidation) =>
@@ -79,9 +80,8 @@ export class WriteInProgress {
     this.#isHarmless = isHarmless
     this.#context = context
     this.#requestContext = requestContext
-    const { service, snapshot, record } = requestContext
-    // With all services of the same upstream, since a write through one of them changes what the others store.
-    this.#reached = [service.name, ...snapshot.sharing(service).map(({ name }) => name)]
+    const { service, record } = requestContext
+    this.#reached = reachedBy(requestContext).map(({ name }) => name)
     this.#tracked = concurrentWritesOf(context.cache).begin(this.#reached)
     this.state = new Write({
       advanced: (state) => {

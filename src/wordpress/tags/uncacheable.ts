@@ -2,6 +2,7 @@ import { isActing, type UncacheableReason } from '../../cache/decide-caching.ts'
 import { pathReadings } from '../../http/targets.ts'
 import { foldPhpName } from '../arguments/php-query.ts'
 import { actingScriptOf, isNonceAnywhere } from './acting-reads.ts'
+import { runsTasks } from './scheduled-tasks.ts'
 
 /** Last segments of WordPress's GETs that create the item in their response, and the item's collection. */
 const created: Readonly<Record<string, string>> = { 'navigation-fallback': 'navigation' }
@@ -19,14 +20,6 @@ const anywhere = /block-editor\/v1\/navigation-fallback/i
 
 /** Whether a GET of this path, or of this `rest_route`, may create an item. WordPress matches routes without regard to case. */
 const createsWhenRead = (path: string): boolean => anywhere.test(path)
-
-const cronScript = /\/wp-cron\.php/i
-
-/**
- * A request for this script, a GET too, runs WordPress's scheduled tasks, which publish posts among other things. With php-fpm
- * WordPress responds before the tasks begin.
- */
-const runsCron = (path: string): boolean => cronScript.test(path)
 
 /**
  * Codes of errors that WordPress returns before it changes anything: wrong arguments, missing rights, absent items.
@@ -156,6 +149,7 @@ const sensitiveParameter = (query: string): UncacheableReason | undefined => {
 export const uncacheableReasonOf = (path: string, query: string): UncacheableReason | undefined => {
   const readings = pathReadings(path)
   if (readings.some(createsWhenRead)) return 'creating-read'
-  if (readings.some(runsCron)) return 'cron'
-  return actingScriptOf(readings, query) ?? sensitiveParameter(query)
+  const reason = actingScriptOf(readings, query) ?? sensitiveParameter(query)
+  // What else may act comes first: only requests for the tasks alone are bounded.
+  return readings.some(runsTasks) && !(reason !== undefined && isActing(reason)) ? 'cron' : reason
 }

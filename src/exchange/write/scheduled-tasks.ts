@@ -1,0 +1,106 @@
+import type { Cache } from '../../cache/cache.ts'
+import { memoizeByObject } from '../../http/memo.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import type { ValidatedContext } from '../exchange.ts'
+import { invalidateWrite, reachedBy, taskInvalidations } from '../invalidate-write.ts'
+import type { CacheContext } from '../ports.ts'
+import { nonceFor } from './harmless-claim.ts'
+
+/** WP_CRON_LOCK_TIMEOUT: WordPress starts its tasks at most once in this time, and lets one run have them for as long. */
+const lockMs = 60_000
+
+/** WordPress may respond before the tasks begin: most are done by then. */
+const settleMs = 5_000
+
+type Drop = () => Promise<unknown> | undefined
+
+/**
+ * Runs of the scheduled tasks of one upstream, which anyone can ask for at any time. The first one drops what they may change, again
+ * when they are likely to be done, and when the lock is over; those asked for meanwhile share the last drop, which begins the next
+ * minute. So what a run writes is dropped within a minute, and requests without end cost one drop a minute.
+ */
+export class ScheduledTasks {
+  readonly #quiet: () => void
+  #drop: Drop = () => undefined
+  #isLocked = false
+  /** How many runs were asked for since the lock was taken. */
+  #askedAgain = 0
+
+  /** `quiet`: nobody has asked for a minute. */
+  constructor(quiet: () => void) {
+    this.#quiet = quiet
+  }
+
+  /** A run may have begun; `drop` is kept in place of the one before. */
+  started(drop: Drop): Promise<unknown> | undefined {
+    this.#drop = drop
+    if (!this.#isLocked) return this.#begin(1)
+    this.#askedAgain += 1
+    return undefined
+  }
+
+  /** Several runs in a minute are more than WordPress starts: those wait for the end of the next one. */
+  #begin(runs: number): Promise<unknown> | undefined {
+    this.#isLocked = true
+    this.#askedAgain = 0
+    if (runs === 1) setTimeout(() => this.#dropLater(this.#drop), settleMs).unref()
+    setTimeout(() => this.#end(), lockMs).unref()
+    return this.#drop()
+  }
+
+  #end(): void {
+    const runs = this.#askedAgain
+    this.#isLocked = false
+    if (runs > 0) {
+      this.#dropLater(() => this.#begin(runs))
+      return
+    }
+    this.#dropLater(this.#drop)
+    this.#quiet()
+  }
+
+  /** Nobody waits for it. */
+  #dropLater(drop: Drop): void {
+    void (async () => drop())().catch(() => undefined)
+  }
+}
+
+/** The cache outlives the configurations under which tasks are started. By the names of the services that they reach. */
+const tasksOf = memoizeByObject((_: Cache) => new Map<string, ScheduledTasks>())
+
+const tasksAt = (cache: Cache, names: readonly string[]): ScheduledTasks => {
+  const all = tasksOf(cache)
+  const key = [...names].sort().join(' ')
+  const tasks = all.get(key) ?? new ScheduledTasks(() => all.delete(key))
+  all.set(key, tasks)
+  return tasks
+}
+
+/** Drops what scheduled tasks that may have begun can change: everything of the services at the upstream. */
+export const tasksStarted = (
+  { cache, writeRegistry }: CacheContext,
+  { service, snapshot, record }: ValidatedContext,
+): Promise<unknown> | undefined => {
+  const names = reachedBy({ service, snapshot }).map(({ name }) => name)
+  return tasksAt(cache, names).started(() => {
+    const invalidations = taskInvalidations({ service, snapshot })
+    invalidateWrite(cache, { service, snapshot, record }, invalidations)
+    return writeRegistry?.broadcast(invalidations)
+  })
+}
+
+/** A script that is forbidden or missing has started none. */
+export const mayHaveStarted = ({ status }: Pick<ResponseHead, 'status'>): boolean =>
+  status < 400 || status >= 500
+
+/** The response to a read or a pass may say that tasks run behind it. While the companion's log is read, what they write is in it. */
+export const noticeTasks = (
+  context: CacheContext,
+  requestContext: ValidatedContext,
+  head: ResponseHead,
+): void => {
+  const { service, query } = requestContext
+  if (service.contract.scheduledTasks?.runBehind(query, head) !== true) return
+  if (nonceFor(requestContext) !== undefined) return
+  void tasksStarted(context, requestContext)?.catch(() => undefined)
+}

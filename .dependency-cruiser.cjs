@@ -13,10 +13,10 @@ const levels = [
   ['gateway'],
 ]
 /**
- * A contract's folder is a wing: no wing imports another, and only `gateway`, which composes the gateway, imports a wing. These files do
- * so too; a test fails when one of them needs no wing any more.
+ * A contract has a module of its own: no contract module imports another, and only `gateway`, which composes the gateway, imports one.
+ * So do these files; a test fails when one of them needs it no more.
  */
-const doors = {
+const contractModules = {
   wordpress: [
     'src/admin/changes.ts',
     'src/admin/operator.ts',
@@ -47,29 +47,29 @@ const levelRules = levels.flatMap((folders, level) =>
       path: '^src/',
       pathNot: [
         `^src/${folder}/`,
-        `^src/(${['no-folder', ...levels.slice(0, level).flat(), ...Object.keys(doors)].join('|')})/`,
+        `^src/(${['no-folder', ...levels.slice(0, level).flat(), ...Object.keys(contractModules)].join('|')})/`,
         shared,
       ],
     },
   })),
 )
 
-const wallRules = Object.entries(doors).map(([wing, files]) => ({
-  name: `${wing}-is-a-wing`,
+const contractRules = Object.entries(contractModules).map(([contract, files]) => ({
+  name: `${contract}-is-a-contract-module`,
   severity: 'error',
   from: {
     path: '^(src|demo)/',
     pathNot: [
-      `^src/(${wing}|gateway)/`,
+      `^src/(${contract}|gateway)/`,
       '^demo/',
       ...files.map((file) => `^${file.replaceAll('.', '\\.')}$`),
     ],
   },
-  to: { path: `^src/${wing}/` },
+  to: { path: `^src/${contract}/` },
 }))
 
-/** Subfolders are private to their folder; http and the wings are open. */
-const open = ['http', ...Object.keys(doors)]
+/** Subfolders are private to their folder; http and the contract modules are open. */
+const open = ['http', ...Object.keys(contractModules)]
 const privacyRules = levels
   .flat()
   .filter((folder) => !open.includes(folder))
@@ -151,7 +151,7 @@ module.exports = {
       to: { path: '^demo/' },
     },
     ...levelRules,
-    ...wallRules,
+    ...contractRules,
     ...privacyRules,
     ...packageRules,
   ],

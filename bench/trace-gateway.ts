@@ -5,7 +5,7 @@ import type { Clock } from '../src/clock.ts'
 import type { Config, SiteConfig } from '../src/config/config.ts'
 import { checkConfig } from '../src/config/load.ts'
 import { arrived, ConfigSnapshot, type Service } from '../src/exchange/exchange.ts'
-import { type HandleContext, handle } from '../src/exchange/handle.ts'
+import { type HandleDeps, handle } from '../src/exchange/handle.ts'
 import { type BuiltService, buildService, closeServices } from '../src/gateway/build-service.ts'
 import { startEmbedded } from '../src/gateway/contracts.ts'
 import { unlimited } from '../src/http/bounds.ts'
@@ -100,7 +100,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
     clock,
     report: () => {},
   })
-  const context: HandleContext = {
+  const context: HandleDeps = {
     clock,
     finished: () => {},
     report: () => {},

@@ -104,7 +104,7 @@ const startWorkers = async (config: Config, options: WorkersOptions): Promise<Ga
       warn: (issue) => {
         issues.push(issue)
         warnOf(logger, issue)
-        void supervisor.ask({ topic: 'finding', content: issue })
+        void supervisor.ask({ topic: 'issue', content: issue })
       },
       faulted: (cause) => logger.fatal({ err: cause }, 'process-fault'),
       drain,

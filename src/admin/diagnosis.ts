@@ -27,7 +27,7 @@ export type ReadinessFacts = {
   readonly workersMissing: boolean
   /** May responses be served from memory? */
   readonly memoryTrusted: boolean
-  /** Services whose change feed is not heard. */
+  /** Services whose change feed cannot be read. */
   readonly silentFeeds: readonly string[]
   /** Services with a cache in front that has not confirmed a purge. */
   readonly laggingServices: readonly PurgeTargetStatus[]

@@ -52,7 +52,7 @@ export type PurgeOutcome =
   | { readonly kind: 'purged'; readonly entries: number; readonly warming: number }
   | { readonly kind: 'refused'; readonly detail: string }
   /** Dropped here; other instances could not be notified. */
-  | { readonly kind: 'unheard' }
+  | { readonly kind: 'unacknowledged' }
 
 /** Result of a request to warm the cache: how many URLs are fetched in the background, and why others are not. */
 export type WarmResponse = {

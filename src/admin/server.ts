@@ -302,7 +302,7 @@ const addPurge = (server: FastifyInstance, { operator, report }: AdminOptions): 
     const { selections, mode, dryRun, warm } = reading.request
     const outcome = await operator.purge(reading.request)
     if (outcome.kind === 'refused') return sendProblem(reply, 400, 'invalid-purge', outcome.detail)
-    if (outcome.kind === 'unheard') {
+    if (outcome.kind === 'unacknowledged') {
       reply.header('retry-after', '1')
       return sendProblem(
         reply,

@@ -110,7 +110,7 @@ export type CacheRead = {
   /** Can the target give this response? If not, only the client that fetched it gets it. Absent: always. */
   readonly isReadable?: (response: GatewayResponse & { readonly content: Buffer }) => boolean
   /** Does a later configuration have another service in the place of its own? Then no other reader gets its response. Absent: never. */
-  readonly isStale?: () => boolean
+  readonly isOutOfConfiguration?: () => boolean
   /**
    * Lines for caches in front of the gateway, for a response with these tags that is about to be stored; undefined: they must not
    * store it. `lifetimeMs`: how long they may keep it, of the longest time that is configured.

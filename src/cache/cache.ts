@@ -131,7 +131,7 @@ export type CacheOptions = {
   readonly report: (event: CacheEvent) => void
 }
 
-/** A tag takes some hundred bytes. With more invalidations than this during one fetch, its response counts as overtaken. */
+/** A tag takes some hundred bytes. With more invalidations than this during one fetch, its response counts as superseded. */
 const maxTrackedTags = 16_384
 
 /** A shared cache (RFC 9111). After an invalidation no read gets an older response. */

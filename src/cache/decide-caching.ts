@@ -128,10 +128,10 @@ export type CacheRule = {
 /** The lifetime that replaces the one of a rule while a change feed reports every change that bypasses the gateway. */
 export type FeedLifetime = { readonly lifetimeMs: number; readonly feed: FeedLease }
 
-/** Whether the feed of a service is heard. */
+/** Whether the feed of a service is being read. */
 export type FeedLease = {
   isCurrent(at: Moment): boolean
-  /** Milliseconds since it was heard for the last time; Infinity if never. */
+  /** Milliseconds since it was read for the last time; Infinity if never. */
   endedMs(at: Moment): number
 }
 

@@ -169,7 +169,7 @@ const mayUseTier = ({ read, rangeHeaders }: FetchRequest): boolean =>
   isGet(read.method) &&
   read.partition === 'public' &&
   rangeHeaders['range'] === undefined &&
-  read.isStale?.() !== true
+  read.isOutOfConfiguration?.() !== true
 
 const contentIdOf = ({ contentId = '' }: FetchRequest['read']): string => contentId
 

@@ -23,7 +23,7 @@ import {
 type Quarantine = Extract<Invalidation, { kind: 'hold' }>
 
 /**
- * Writes of this process with unknown outcome that the upstream may still carry out: they are announced again to a new ledger. Times
+ * Writes of this process with unknown outcome that the upstream may still carry out: they are registered again with a new ledger. Times
  * are readings of the monotonic clock.
  */
 const createQuarantines = () => {
@@ -325,7 +325,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       const end = await acknowledged
       const waitedSeconds = (clock.monotonic() - began) / 1000
       const outcome = end === 'isolated' ? 'isolated' : end.all ? 'acknowledged' : 'lapsed'
-      report({ kind: 'write-spread', outcome, waitedSeconds })
+      report({ kind: 'write-broadcast', outcome, waitedSeconds })
       if (end !== 'isolated') return { entries: end.entries, unacknowledged: false }
       if (contact.isNews()) report({ kind: 'cut-off', writes: 'unheard' })
       return { entries: 0, unacknowledged: true }

@@ -2,7 +2,7 @@ import type { StoreTrouble } from './redis/connections.ts'
 
 /**
  * Why a member must not answer from its memory. `unproven`: it has not yet proved that it receives messages of the ledger.
- * `member-silent`: another member is silent, and may acknowledge writes that it cannot announce. `young-ledger`: the ledger is new, so
+ * `member-silent`: another member is silent, and may acknowledge writes that it cannot register. `young-ledger`: the ledger is new, so
  * members that have not found it yet may acknowledge writes.
  */
 export const quarantineReasons = ['unreachable', 'unproven', 'member-silent', 'young-ledger'] as const
@@ -16,9 +16,9 @@ export type CoherenceEvent =
   /** Notes were missed: every stored response was dropped. */
   | { readonly kind: 'memory-dropped' }
   /** How long a write waited for the other members before it was acknowledged. */
-  | { readonly kind: 'write-spread'; readonly outcome: BroadcastOutcome; readonly waitedSeconds: number }
+  | { readonly kind: 'write-broadcast'; readonly outcome: BroadcastOutcome; readonly waitedSeconds: number }
   | { readonly kind: 'ledger-failed'; readonly step: LedgerStep }
-  /** A write was refused because it could not be announced. */
+  /** A write was refused because it could not be registered. */
   | { readonly kind: 'write-refused' }
   /** Reported once for each outage, with its first write. */
   | { readonly kind: 'cut-off'; readonly writes: 'unheard' | 'refused' }

@@ -82,7 +82,7 @@ export type CoherenceOptions = {
   readonly ledger: Ledger
   /** False where a process that cannot reach the ledger exits. */
   readonly canBeCutOff: boolean
-  /** A write that cannot be announced is not forwarded. */
+  /** A write that cannot be registered is not forwarded. */
   readonly refusesUnacknowledged: boolean
   readonly leaseMs: number
   /** How long after its start a member says that it is joining, at most. */

@@ -147,7 +147,8 @@ export const startSupervisor = async (options: SupervisorOptions) => {
     ended: { ...ended },
   })
   const sendStatus = (): void => {
-    for (const watchedWorker of watched.values()) tell(watchedWorker, { kind: 'standing', status: status() })
+    for (const watchedWorker of watched.values())
+      tell(watchedWorker, { kind: 'workers-status', status: status() })
   }
 
   const becameReady = (watchedWorker: WatchedWorker, reported: unknown): void => {

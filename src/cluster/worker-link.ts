@@ -86,7 +86,7 @@ export type ToWorker =
   | { readonly kind: 'pushed'; readonly push: LedgerPush }
   | { readonly kind: 'asked'; readonly id: number; readonly question: WorkerRequest }
   | { readonly kind: 'answered'; readonly id: number; readonly responses: readonly unknown[] }
-  | { readonly kind: 'standing'; readonly status: WorkersStatus }
+  | { readonly kind: 'workers-status'; readonly status: WorkersStatus }
   | { readonly kind: 'ended'; readonly member: string }
   | { readonly kind: 'drain'; readonly start: DrainStart }
 
@@ -187,7 +187,7 @@ export const linkToParent = async (line: WorkerChannel): Promise<WorkerLink> => 
         case 'answered':
           questions.end(message.id, message.responses)
           break
-        case 'standing':
+        case 'workers-status':
           status = message.status
           break
         case 'ended':

@@ -56,7 +56,7 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
   const { service, config, clock, random, report } = options
   const tags = outwardTagsOf(service, config, options.tagOfAll)
   const { everything } = tags
-  /** Until they have been told everything. */
+  /** Until they have been sent every invalidation. */
   let isLagging = true
   const changed = (): void => {
     isLagging = purgeTargets.some((purgeTarget) => purgeTarget.isLagging)

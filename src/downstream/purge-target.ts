@@ -13,7 +13,7 @@ const firstPauseMs = 250
 /** A receiver that tells the id of its process is asked as often for it: this bounds how long a restart goes unseen. */
 const heartbeatMs = 1_000
 
-/** Another process confirmed than before: what its predecessor was told it does not know. */
+/** Another process confirmed than before: it has not got what was sent to its predecessor. */
 class Restarted extends Unconfirmed {
   constructor() {
     super('restarted')
@@ -198,7 +198,7 @@ export class PurgeTarget {
   async #failed(error: unknown): Promise<void> {
     const { service, name: purgeTarget, report, random } = this.#options
     this.#setLagging(causeOf(error))
-    // It is there: it is told everything at once.
+    // It is reachable: it is sent everything at once.
     if (error instanceof Restarted) return
     this.#failures += 1
     report({ kind: 'purge-sent', service, receiver: purgeTarget, outcome: 'failed' })

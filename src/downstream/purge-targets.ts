@@ -5,7 +5,7 @@ import type { PurgeTarget } from './purge-target.ts'
 
 /** The name of a front end is looked up as often: this bounds how long a new instance goes unseen. */
 const lookupMs = 1_000
-/** Instances of one receiver; more are not told, and the receiver counts as behind. */
+/** Instances of one purge target; further ones are sent nothing, and the target counts as lagging. */
 const maxInstances = 64
 
 type PurgeTargetsOptions = {
@@ -16,7 +16,7 @@ type PurgeTargetsOptions = {
   readonly addressesOf: (hostname: string) => Promise<readonly string[]>
   /** `address`: of one instance; undefined for what answers at the URL. */
   create(address: string | undefined): PurgeTarget
-  /** An instance has joined, and is to be told everything. */
+  /** An instance has joined, and is to be sent everything. */
   joined(target: PurgeTarget): void
   /** It is behind now, or no longer. */
   changed(): void
@@ -115,7 +115,7 @@ export class PurgeTargets {
     const leaving = this.#targets.filter(({ address }) => address !== undefined && !used.includes(address))
     if (joining.length === 0 && leaving.length === 0 && before === this.#unknown) return
     this.#targets = [...this.#targets.filter((target) => !leaving.includes(target)), ...joining]
-    // Before it is told: until it has confirmed, nothing may be stored.
+    // Before the purge is sent: until it has confirmed, nothing may be stored.
     this.#options.changed()
     for (const target of joining) this.#options.joined(target)
     for (const target of leaving) void target.close()

@@ -139,11 +139,11 @@ export class ConfigSnapshot {
   }
 
   /** Differs between configurations: what a write may change by the newest one is computed once for each. */
-  get snapshot(): unknown {
-    return this.#newest
+  get newest(): unknown {
+    return this.#newestSnapshot
   }
 
-  get #newest(): ConfigSnapshot {
+  get #newestSnapshot(): ConfigSnapshot {
     let snapshot: ConfigSnapshot = this
     while (snapshot.#next !== undefined) snapshot = snapshot.#next
     return snapshot
@@ -151,22 +151,22 @@ export class ConfigSnapshot {
 
   /** Does the newest one have this service, with the same rules? */
   has(service: Service): boolean {
-    return this.#newest.services.some(({ memo }) => memo === service.memo)
+    return this.#newestSnapshot.services.some(({ memo }) => memo === service.memo)
   }
 
   /** The service that has a public path at a host. */
   serviceAt(authority: string, target: string): Service | undefined {
-    const choice = this.#newest.table.find(authority, target)
+    const choice = this.#newestSnapshot.table.find(authority, target)
     return choice.kind === 'found' ? choice.service : undefined
   }
 
   /**
-   * The other services with one of the servers of a service, whose stored responses a write to it may outdate: a site behind its
+   * The other services with one of the servers of a service, whose stored responses a write to it may make stale: a site behind its
    * interface and, for its pages and its administration, behind an open service. Of an open service these are the responses of the
    * same URLs at the upstream (RFC 9111 §4.4), of the others all.
    */
   sharing({ address }: Service): readonly Service[] {
-    return this.#newest.#sharing(address.servers)
+    return this.#newestSnapshot.#sharing(address.servers)
   }
 
   /** Does one of the services at the same upstream have routes? */
@@ -384,7 +384,7 @@ export const asRecalled = (context: ValidatedContext, recalled: RecalledTarget):
 export type Outgoing = {
   readonly context: ValidatedContext
   readonly effect: Effect
-  /** Request headers that the cache adds (validators), and those that it withholds from the upstream: what it adds is among them. */
+  /** Request headers that the cache adds (validators), and those that it strips: what it adds is among them. */
   readonly extraHeaders: Readonly<Record<string, string>>
   readonly stripped: ReadonlySet<string>
   /** `Accept-Encoding` as it is sent. */

@@ -205,7 +205,7 @@ export const corsForOwnResponse = (
   }
 }
 
-export type FinishContext = {
+export type FinishDeps = {
   readonly clock: Clock
   /** For each request once; `report` gets all other events. */
   readonly finished: (event: ExchangeEvent) => void
@@ -239,7 +239,7 @@ const refused = (
 }
 
 export const refusal = (
-  { report }: Pick<FinishContext, 'report'>,
+  { report }: Pick<FinishDeps, 'report'>,
   context: RequestContext,
   code: string,
   response: GatewayResponse,
@@ -250,13 +250,13 @@ export const refusal = (
 
 /** Turns an error into a response in the service's format, and reports it. */
 export const failure = (
-  context: FinishContext,
+  deps: FinishDeps,
   requestContext: RequestContext,
   thrown: unknown,
 ): GatewayResponse => {
   const error = asGatewayError(thrown)
-  context.report(refused(requestContext, error.code, error.facts.status))
-  context.failed(error, requestContext)
+  deps.report(refused(requestContext, error.code, error.facts.status))
+  deps.failed(error, requestContext)
   const { id, origin, request } = requestContext
   // An item of a batch is part of a JSON document.
   return errorResponse(requestContext.service, error, {
@@ -310,7 +310,7 @@ const forDownstream = (
 
 /** Counts the request, and adds the request id and Via (RFC 9110 §7.6.3). */
 export const finish = (
-  { clock, finished }: FinishContext,
+  { clock, finished }: FinishDeps,
   context: RequestContext,
   began: number,
   response: GatewayResponse,

@@ -79,7 +79,7 @@ const publicResponse = (
   return links === undefined ? response : withPublicLinks(response, links, matching.path)
 }
 
-export type ForwardContext = {
+export type ForwardDeps = {
   readonly forwarding: ForwardingFacts
   /** Bounds the bytes that are held for requests in flight. */
   readonly budget: ByteBudget
@@ -177,7 +177,7 @@ const sendWhenRead = async (
 }
 
 const sendTranslated = (
-  { budget, forwarding }: ForwardContext,
+  { budget, forwarding }: ForwardDeps,
   outgoing: Outgoing,
   translated: ValidatedContext['content'],
 ): Promise<GatewayResponse> => {
@@ -191,15 +191,15 @@ const sendTranslated = (
 }
 
 /** Sends the request to the upstream, which queues, tries and retries it. Names and URLs become the upstream's, and public again in the response. */
-export const forward = async (context: ForwardContext, outgoing: Outgoing): Promise<GatewayResponse> => {
+export const forward = async (deps: ForwardDeps, outgoing: Outgoing): Promise<GatewayResponse> => {
   const { context: requestContext } = outgoing
-  shed(requestContext, context.overload)
+  shed(requestContext, deps.overload)
   const content = await translatedContent(requestContext)
   const response = await inSpan(
-    context.spans,
+    deps.spans,
     requestContext,
     'upstream',
-    () => sendTranslated(context, outgoing, content),
+    () => sendTranslated(deps, outgoing, content),
     (head) => head,
   )
   return publicResponse(requestContext, response)

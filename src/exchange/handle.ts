@@ -17,23 +17,23 @@ import {
   addCorsHeaders,
   type CompressResponse,
   conditional,
-  type FinishContext,
+  type FinishDeps,
   failure,
   finish,
   refusal,
 } from './finish.ts'
-import { type ForwardContext, forward, passedOn } from './forward.ts'
+import { type ForwardDeps, forward, passedOn } from './forward.ts'
 import { responseList } from './list-of-requests.ts'
 import { lastRecipient } from './max-forwards.ts'
-import type { CacheContext, ExchangeWatch } from './ports.ts'
+import type { CacheDeps, ExchangeWatch } from './ports.ts'
 import { readThrough } from './read.ts'
 import { noticeTasks } from './write/scheduled-tasks.ts'
 import { write } from './write.ts'
 
-/** What one configuration handles its requests with. */
-export type HandleContext = FinishContext &
-  CacheContext &
-  ForwardContext & {
+/** All that a configuration snapshot handles its requests with. */
+export type HandleDeps = FinishDeps &
+  CacheDeps &
+  ForwardDeps & {
     readonly limits: RateLimitOptions | undefined
     readonly compress: CompressResponse | undefined
     /** The access log and traces. */
@@ -41,59 +41,52 @@ export type HandleContext = FinishContext &
   }
 
 /** The response to a request of a client, or to an item of a batch; never rejects. docs/request-path.md walks through it. */
-export const handle = async (
-  context: HandleContext,
-  requestContext: RequestContext,
-): Promise<GatewayResponse> => {
-  const began = context.clock.monotonic()
-  for (const watch of context.watches) watch.begin(requestContext)
+export const handle = async (deps: HandleDeps, requestContext: RequestContext): Promise<GatewayResponse> => {
+  const began = deps.clock.monotonic()
+  for (const watch of deps.watches) watch.begin(requestContext)
   let reply: ResponseOrPromise
   try {
-    reply = await responded(context, requestContext)
+    reply = await responded(deps, requestContext)
   } catch (error) {
-    reply = failure(context, requestContext, error)
+    reply = failure(deps, requestContext, error)
   }
   reply = addCorsHeaders(requestContext, reply)
-  const response = finish(context, requestContext, began, reply instanceof Promise ? await reply : reply)
-  const durationMs = context.clock.monotonic() - began
-  for (const watch of context.watches)
+  const response = finish(deps, requestContext, began, reply instanceof Promise ? await reply : reply)
+  const durationMs = deps.clock.monotonic() - began
+  for (const watch of deps.watches)
     watch.end(requestContext, { head: response, content: response.content, durationMs })
   return response
 }
 
-const responded = async (
-  context: HandleContext,
-  requestContext: RequestContext,
-): Promise<GatewayResponse> => {
+const responded = async (deps: HandleDeps, requestContext: RequestContext): Promise<GatewayResponse> => {
   const { request, client } = requestContext
   // Who asks, for which route, and how often: what is refused before a body is read.
-  const authenticated = authenticate(requestContext, context.report) // 401, 403
+  const authenticated = authenticate(requestContext, deps.report) // 401, 403
   if (authenticated instanceof Promise) await authenticated
   const matched = match(requestContext) // 404, 405, 400
-  const limits = requestContext.origin === 'verify' ? undefined : context.limits
+  const limits = requestContext.origin === 'verify' ? undefined : deps.limits
   const counted = limits && countRequest(matched, limits) // 429
   const limitHeaders = counted instanceof Promise ? await counted : counted
-  authorize(matched, context.report) // 401
+  authorize(matched, deps.report) // 401
 
   // What is read of the body is counted until the response is there, or the head of one that streams.
-  const reservation =
-    request.content === undefined ? unlimited : context.budget('request-body', client.address)
+  const reservation = request.content === undefined ? unlimited : deps.budget('request-body', client.address)
   try {
     const validated = inSpan(
-      context.spans,
+      deps.spans,
       requestContext,
       'validate',
-      () => validate(matched, reservation, context.report), // 400, 413, 415
+      () => validate(matched, reservation, deps.report), // 400, 413, 415
       (valid) => ('response' in valid ? valid.response : undefined),
     )
     const ready = validated instanceof Promise ? await validated : validated
     if ('response' in ready)
-      return withLimits(refusal(context, requestContext, ready.code, ready.response), limitHeaders)
-    const reply = act(context, ready, decisionOf(ready))
+      return withLimits(refusal(deps, requestContext, ready.code, ready.response), limitHeaders)
+    const reply = act(deps, ready, decisionOf(ready))
     const response = reply instanceof Promise ? await reply : reply
-    const coded = context.compress?.(ready, response) ?? response
+    const coded = deps.compress?.(ready, response) ?? response
     const encoded = coded instanceof Promise ? await coded : coded
-    return withLimits(conditional(ready, encoded, context.clock), limitHeaders) // 304, 412
+    return withLimits(conditional(ready, encoded, deps.clock), limitHeaders) // 304, 412
   } finally {
     reservation.release()
   }
@@ -138,7 +131,7 @@ const forwardingOf = ({
 }
 
 const reportBypass = (
-  { report }: HandleContext,
+  { report }: HandleDeps,
   { service, record }: ValidatedContext,
   detail: BypassReason | undefined,
 ): void => {
@@ -146,33 +139,29 @@ const reportBypass = (
 }
 
 /** Does what was decided. What a read or a write says of the cache is in `Cache-Status`. */
-const act = (
-  context: HandleContext,
-  requestContext: ValidatedContext,
-  decision: Decision,
-): ResponseOrPromise => {
+const act = (deps: HandleDeps, requestContext: ValidatedContext, decision: Decision): ResponseOrPromise => {
   const { record } = requestContext
   const send = async (outgoing: Outgoing): Promise<GatewayResponse> => {
-    const response = await forward(context, outgoing)
-    if (outgoing.effect !== 'write') noticeTasks(context, requestContext, response)
+    const response = await forward(deps, outgoing)
+    if (outgoing.effect !== 'write') noticeTasks(deps, requestContext, response)
     return response
   }
   const inCache = (run: () => ResponseOrPromise): ResponseOrPromise =>
-    inSpan(context.spans, requestContext, 'cache', run, (response) => response)
+    inSpan(deps.spans, requestContext, 'cache', run, (response) => response)
   switch (decision.kind) {
     case 'own':
-      return respondLocally(context, requestContext, decision)
+      return respondLocally(deps, requestContext, decision)
     case 'read':
       if (requestContext.meaning?.parts !== undefined)
-        return responseList(context.budget, requestContext, requestContext.meaning.parts, (item) =>
-          handle(context, item),
+        return responseList(deps.budget, requestContext, requestContext.meaning.parts, (item) =>
+          handle(deps, item),
         )
-      return inCache(() => readThrough(context, asKeyed(requestContext), decision.caching, send))
+      return inCache(() => readThrough(deps, asKeyed(requestContext), decision.caching, send))
     case 'pass': {
       const own = lastRecipient(requestContext)
       if (own !== undefined) return own
       record.cache = 'bypass'
-      reportBypass(context, requestContext, decision.reason)
+      reportBypass(deps, requestContext, decision.reason)
       return inCache(async () => {
         const response = await send(passedOn(requestContext))
         const { reason } = decision
@@ -181,9 +170,9 @@ const act = (
     }
     case 'write':
       record.cache = 'bypass'
-      reportBypass(context, requestContext, decision.uncacheable)
+      reportBypass(deps, requestContext, decision.uncacheable)
       return inCache(async () => {
-        const response = await write(context, requestContext, send)
+        const response = await write(deps, requestContext, send)
         const { uncacheable } = decision
         if (uncacheable !== undefined) return withStatus(response, { reason: 'bypass', detail: uncacheable })
         // A write of which more is known says why it dropped less than everything.
@@ -200,20 +189,18 @@ const withStatus = (
 
 /** Index, OPTIONS and batch. Each item of a batch is a request of its own. */
 const respondLocally = async (
-  context: HandleContext,
+  deps: HandleDeps,
   requestContext: ValidatedContext,
   { what, row }: Extract<Decision, { readonly kind: 'own' }>,
 ): Promise<GatewayResponse> => {
   const { documents, batch } = requestContext.service.local
   if (what === 'batch') {
-    if (context.overload?.admits('batch') === false) throw overloaded(context.overload)
-    if (batch !== undefined) return batch(requestContext, (item) => handle(context, item))
+    if (deps.overload?.admits('batch') === false) throw overloaded(deps.overload)
+    if (batch !== undefined) return batch(requestContext, (item) => handle(deps, item))
   } else if (documents !== undefined) {
     return what === 'index'
       ? documents.index(requestContext, row)
-      : documents.options(requestContext, row, () =>
-          act(context, requestContext, forwardingOf(requestContext)),
-        )
+      : documents.options(requestContext, row, () => act(deps, requestContext, forwardingOf(requestContext)))
   }
-  return act(context, requestContext, forwardingOf(requestContext))
+  return act(deps, requestContext, forwardingOf(requestContext))
 }

@@ -13,7 +13,7 @@ export type ForwardingFacts = {
   readonly via: string
 }
 
-export type CacheContext = {
+export type CacheDeps = {
   readonly cache: Cache
   /** Salted hash of a credential; see cache/cache-read.ts. */
   readonly partitionOf: (credential: string) => string
@@ -26,14 +26,14 @@ export type CacheContext = {
   readonly report: (event: PipelineEvent) => void
 }
 
-/** Announces writes to other processes, so that they invalidate what a write changes. */
+/** Registers writes with the other processes, so that they invalidate what a write changes. */
 type WriteRegistry = {
   /** To be awaited before a write is sent; `mayMatter`: something that it changes may be stored somewhere. */
   begin(
     invalidations: readonly Invalidation[],
     mayMatter: boolean,
   ): Promise<{ readonly kind: 'begun'; readonly write: string } | { readonly kind: 'refused' }>
-  /** To be awaited before a write is answered. */
+  /** To be awaited before a write gets its response. */
   broadcast(invalidations: readonly Invalidation[], write?: string): Promise<unknown>
 }
 
@@ -102,7 +102,7 @@ export type KeyState =
   /** It was used for a different request. */
   | { readonly kind: 'mismatch' }
   | { readonly kind: 'finished'; readonly response: ReplayedResponse }
-  /** The request has been carried out, but its answer was too large to keep. */
+  /** The request has been carried out, but its response was too large to keep. */
   | { readonly kind: 'not-kept' }
 
 /**

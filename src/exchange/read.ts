@@ -17,7 +17,7 @@ import type { Decision } from '../service/decide.ts'
 import type { Outgoing, ValidatedContext } from './exchange.ts'
 import { plainOrigin, withCorsHeaders } from './finish.ts'
 import { codingsToStore, createSentHeader } from './forward.ts'
-import type { CacheContext, ForwardingFacts } from './ports.ts'
+import type { CacheDeps, ForwardingFacts } from './ports.ts'
 
 /** The partition of the cache that a request reads from; `name` as in the key. */
 export type ReadPartition = {
@@ -112,7 +112,7 @@ export class ExchangeRead implements CacheRead {
     return this.#isForAll ? this.#context.service.responses.downstream?.linesFor : undefined
   }
 
-  isStale(): boolean {
+  isOutOfConfiguration(): boolean {
     const { service, snapshot, matching } = this.#context
     return !snapshot.has(service) || (matching.kind === 'found' && !service.contract.hasRow(matching.row))
   }
@@ -139,7 +139,7 @@ const besides = (...names: readonly string[]): ReadonlySet<string> =>
  * Request headers that a read through the cache does not forward: preconditions, cookies that no server reads, and Origin where the
  * gateway itself allows origins, or where all are allowed.
  */
-const withholding = {
+const strippedHeaders = {
   asAsked: { nothing: besides(), cookie: besides('cookie') },
   withoutOrigin: { nothing: besides('origin'), cookie: besides('cookie', 'origin') },
 } as const
@@ -166,11 +166,7 @@ const contentPart = ({
 }
 
 /** The partition of the credential and of the headers and content in the key, or the one that all share. */
-const partitionFor = (
-  context: CacheContext,
-  decision: Read,
-  requestContext: ValidatedContext,
-): ReadPartition => {
+const partitionFor = (deps: CacheDeps, decision: Read, requestContext: ValidatedContext): ReadPartition => {
   const { variant } = requestContext
   const content = contentPart(requestContext)
   const perCredential = decision.partition === 'credential' ? decision : undefined
@@ -182,7 +178,7 @@ const partitionFor = (
   if ([variant, perCredential, decision.keyed, content].every((part) => part === undefined)) return publicPart
   // Each part as JSON: no credential can be read as another combination of parts.
   const parts = [variant?.key, perCredential?.credential, decision.keyed, content].map((part) => part ?? null)
-  return { ...kind, name: context.partitionOf(JSON.stringify(parts)) }
+  return { ...kind, name: deps.partitionOf(JSON.stringify(parts)) }
 }
 
 /** Of the cookies only the declared ones are sent: the key contains no others. */
@@ -207,25 +203,25 @@ const sharedOrigin = (
   return policy instanceof Promise || policy?.isRepeated !== true ? undefined : { origin, policy }
 }
 
-/** Answers a read from the cache, or fetches it and stores the response. */
+/** Responds to a read from the cache, or fetches the response and stores it. */
 export const readThrough = (
-  context: CacheContext,
+  deps: CacheDeps,
   requestContext: ValidatedContext,
   caching: Read,
   fetch: (outgoing: Outgoing) => ResponseOrPromise,
 ): ResponseOrPromise => {
   // Where the gateway answers CORS itself, a stored response must not depend on the Origin of the first request.
-  const withholdsOrigin = requestContext.service.responses.cors !== undefined
-  const shared = withholdsOrigin ? undefined : sharedOrigin(requestContext, caching)
-  const lists = withholdsOrigin || shared !== undefined ? withholding.withoutOrigin : withholding.asAsked
+  const stripsOrigin = requestContext.service.responses.cors !== undefined
+  const shared = stripsOrigin ? undefined : sharedOrigin(requestContext, caching)
+  const lists = stripsOrigin || shared !== undefined ? strippedHeaders.withoutOrigin : strippedHeaders.asAsked
   const stripped = caching.strip.length === 0 ? lists.nothing : lists.cookie
   const read = new ExchangeRead(
     requestContext,
-    partitionFor(context, caching, requestContext),
+    partitionFor(deps, caching, requestContext),
     stripped,
-    context.forwarding,
+    deps.forwarding,
   )
-  const reply = context.cache.response(read, (extra) =>
+  const reply = deps.cache.response(read, (extra) =>
     fetch({
       context: requestContext,
       effect: 'read',
@@ -248,7 +244,7 @@ export const readThrough = (
     record.isForDownstream =
       forDownstream !== undefined &&
       service.responses.downstream?.mayStore() === true &&
-      (!(reply instanceof Promise) || context.cache.stillStores(forDownstream))
+      (!(reply instanceof Promise) || deps.cache.stillStores(forDownstream))
     if (response.ageSeconds !== undefined) record.ageSeconds = response.ageSeconds
     return shared === undefined ? response : withCorsHeaders(response, shared.policy, shared.origin, method)
   })

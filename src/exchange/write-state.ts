@@ -23,7 +23,7 @@ export type WriteObserver = {
   illegal(from: WriteState, to: WriteState): void
 }
 
-/** What the client of a write can be told of it; undefined: its response says it. */
+/** How far a write got, for its client; undefined: its response says it. */
 export type WriteOutcome = 'not-sent' | 'unknown' | undefined
 
 /** The life of one write. Whatever drops, quarantines, registers or acknowledges asks its state; only forward. */

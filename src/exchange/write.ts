@@ -14,7 +14,7 @@ import type { WriteKind } from './events.ts'
 import type { Outgoing, ValidatedContext } from './exchange.ts'
 import { codingsToPass, ownConditions, passedOn, tagConditions, uncoded } from './forward.ts'
 import { completed, isCoveredByFeed, showsOwnTarget } from './invalidate-write.ts'
-import type { CacheContext } from './ports.ts'
+import type { CacheDeps } from './ports.ts'
 import { ExchangeRead, publicPart } from './read.ts'
 import { isShownBy, judgeWrite, nonceFor } from './write/harmless-claim.ts'
 import { mayHaveStarted, tasksStarted } from './write/scheduled-tasks.ts'
@@ -25,7 +25,7 @@ type SendOutgoing = (outgoing: Outgoing) => ResponseOrPromise
 
 /** RFC 9110 §9.3.3: the response to a POST may serve later reads; only the profile `rfc-shared-cache` uses that. */
 const storableResponse = (
-  { cache, forwarding }: CacheContext,
+  { cache, forwarding }: CacheDeps,
   context: ValidatedContext,
 ): PostResponse | undefined => {
   const { method, policy, service } = context
@@ -47,7 +47,7 @@ const streamsResponse = ({ origin, method, service, matching, content }: Validat
 
 /** A content that streams ends with its client, whatever the signal says. */
 const forward = async (
-  { budget }: CacheContext,
+  { budget }: CacheDeps,
   context: ValidatedContext,
   send: SendOutgoing,
   isRead: boolean,
@@ -69,7 +69,7 @@ const forward = async (
     : completed(response, context.service.limits.bodyBytes, budget('write-answer', context.client.address))
 }
 
-/** What the companion states about the write; of one that was sent twice it says too little. */
+/** What the companion says about the write; of one that was sent twice it says too little. */
 const receiptIn = (
   { hints, isRepeated }: GatewayResponse,
   nonce: ReceiptNonce | undefined,
@@ -99,13 +99,13 @@ const startsTasksAlone = (context: ValidatedContext): boolean => {
 }
 
 /**
- * WordPress runs its tasks behind the response, without a statement. While the log of its changes is read, what they write is in it, as
+ * WordPress runs its tasks behind the response, without a write receipt. While the log of its changes is read, what they write is in it, as
  * when WordPress starts them past the gateway.
  */
 const isLeftToLog = (context: ValidatedContext, { status }: GatewayResponse): boolean =>
   startsTasksAlone(context) && status < 500 && nonceFor(context) !== undefined
 
-/** Of a write without a statement that drops nothing by itself; undefined for all others. The companion knows more than the table. */
+/** Of a write without a receipt that drops nothing by itself; undefined for all others. The companion knows more than the table. */
 const knownKind = (
   context: ValidatedContext,
   claim: HarmlessClaim | undefined,
@@ -124,14 +124,14 @@ const declaredLength = ({ headers }: GatewayResponse): number | undefined => {
 
 /** Drops what the scheduled tasks may have changed that a write starts; undefined where it starts none. */
 const tasksOfWrite = (
-  context: CacheContext,
+  deps: CacheDeps,
   requestContext: ValidatedContext,
   response: GatewayResponse | undefined,
   { outcome }: Write,
 ): Promise<unknown> | undefined => {
   if (requestContext.uncacheable !== 'cron') return undefined
   const mayRun = response === undefined ? outcome !== 'not-sent' : mayHaveStarted(response)
-  return mayRun ? tasksStarted(context, requestContext) : undefined
+  return mayRun ? tasksStarted(deps, requestContext) : undefined
 }
 
 /**
@@ -139,7 +139,7 @@ const tasksOfWrite = (
  * acknowledges it: a read that begins after the response gets nothing older.
  */
 export const forwardWrite = async (
-  context: CacheContext,
+  deps: CacheDeps,
   requestContext: ValidatedContext,
   send: SendOutgoing,
   claim?: HarmlessClaim,
@@ -147,25 +147,25 @@ export const forwardWrite = async (
   requestContext.record.writeKind = 'unknown'
   const isTasksAlone = startsTasksAlone(requestContext)
   const write = new WriteInProgress(
-    context,
+    deps,
     requestContext,
     isTasksAlone || (claim !== undefined && claim.shownBy === undefined),
   )
-  const storable = storableResponse(context, requestContext)
+  const storable = storableResponse(deps, requestContext)
   const streams = streamsResponse(requestContext)
   const isRead = !streams || storable !== undefined
   let response: GatewayResponse | undefined
   try {
     await write.register()
     const nonce = nonceFor(requestContext)
-    response = await forward(context, requestContext, send, isRead, nonce, write.signal)
+    response = await forward(deps, requestContext, send, isRead, nonce, write.signal)
     const mayStore = storable !== undefined && showsOwnTarget(requestContext, response)
     const isStored = mayStore && storable.isStorable(response)
     const receipt = receiptIn(response, nonce)
     const known = knownKind(requestContext, claim, response, receipt)
     requestContext.record.writeKind = known ?? kindOf(requestContext, receipt)
     const isStated = receipt !== undefined || known !== undefined
-    const tasks = isStated ? undefined : tasksOfWrite(context, requestContext, response, write.state)
+    const tasks = isStated ? undefined : tasksOfWrite(deps, requestContext, response, write.state)
     const dropped = write.respond(response, {
       isHarmless: known !== undefined || (isTasksAlone && receipt === undefined),
       isContentRead: !streams,
@@ -178,7 +178,7 @@ export const forwardWrite = async (
   } catch (error) {
     discard(response?.content)
     await write.breakOff()
-    await tasksOfWrite(context, requestContext, response, write.state)
+    await tasksOfWrite(deps, requestContext, response, write.state)
     throw error
   }
 }
@@ -201,19 +201,19 @@ const responseOf = (
 
 /** Forwards a write and drops what it may have changed; one of which it is known that it changes nothing drops nothing. */
 export const write = async (
-  context: CacheContext,
+  deps: CacheDeps,
   requestContext: ValidatedContext,
   send: SendOutgoing,
 ): Promise<GatewayResponse> => {
   const { service, method, request } = requestContext
   // Of a POST that names another method, the upstream decides which one it has.
   if (service.contract.harmlessWrite === undefined || method !== request.method)
-    return forwardWrite(context, requestContext, send)
-  const judged = await judgeWrite(requestContext, context.budget)
+    return forwardWrite(deps, requestContext, send)
+  const judged = await judgeWrite(requestContext, deps.budget)
   const { claim } = judged
   const isAsked = claim?.by === 'table' && nonceFor(requestContext) !== undefined
   if (claim === undefined || claim.shownBy !== undefined || isAsked)
-    return forwardWrite(context, judged.requestContext, send, claim)
+    return forwardWrite(deps, judged.requestContext, send, claim)
   requestContext.record.writeKind = claim.by
   return send(passedOn(judged.requestContext))
 }

@@ -81,19 +81,19 @@ export const connectChangeFeeds = (
   const { clock, cache, broadcast, worker, stores, metrics, logger, serviceNamed, current } = parts
 
   /** Answers when the entries are dropped in every process. Waits for no write: the change may be one in flight. */
-  const drop = async (invalidations: readonly Invalidation[]): Promise<number | 'unheard'> => {
+  const drop = async (invalidations: readonly Invalidation[]): Promise<number | 'unacknowledged'> => {
     if (invalidations.length === 0) return 0
     const stale = (name: string, collection: string): void =>
       markDocumentsStale(current().built, name, collection)
     const here = applyInvalidations(invalidations, cache, stale, 'changes')
     const elsewhere = await broadcast(invalidations)
-    return elsewhere.unacknowledged || elsewhere.unconfirmed ? 'unheard' : here + elsewhere.entries
+    return elsewhere.unacknowledged || elsewhere.unconfirmed ? 'unacknowledged' : here + elsewhere.entries
   }
 
   const applyPlain = async (
     service: string,
     { tags, urls, prefixes, all }: PlainChange,
-  ): Promise<number | 'unheard' | { readonly refused: string }> => {
+  ): Promise<number | 'unacknowledged' | { readonly refused: string }> => {
     const selections = [
       ...tags.map((tag) => ({ by: 'tag', text: `${service}/upstream/${tag}` }) as const),
       ...urls.map((text) => ({ by: 'url', text }) as const),
@@ -104,7 +104,7 @@ export const connectChangeFeeds = (
     const purge = { selections, mode: 'hard', dryRun: false, service, warm: 0 } as const
     const outcome = await current().operator.purge(purge)
     if (outcome.kind === 'refused') return { refused: outcome.detail }
-    return outcome.kind === 'unheard' ? 'unheard' : outcome.entries
+    return outcome.kind === 'unacknowledged' ? 'unacknowledged' : outcome.entries
   }
 
   const ask = async (

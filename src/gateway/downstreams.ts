@@ -12,7 +12,7 @@ import { createDownstream, type ServiceDownstream } from '../downstream/downstre
 import type { DownstreamEvent, PurgeTargetStatus } from '../downstream/events.ts'
 import { GatewayError } from '../errors.ts'
 import type { Service } from '../exchange/exchange.ts'
-import type { CacheContext } from '../exchange/ports.ts'
+import type { CacheDeps } from '../exchange/ports.ts'
 import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { Contract } from '../service/contract.ts'
@@ -38,7 +38,7 @@ export type BroadcastEverywhere = Awaited<ReturnType<Coherence['broadcast']>> & 
   readonly unconfirmed: boolean
 }
 
-type WriteRegistry = NonNullable<CacheContext['writeRegistry']>
+type WriteRegistry = NonNullable<CacheDeps['writeRegistry']>
 
 export type Downstreams = {
   /** Of a service that is being built: the same as before where its settings are. */
@@ -60,7 +60,7 @@ export type Downstreams = {
 const hasDownstream = ({ services }: Pick<Config, 'services'>): boolean =>
   services.some(({ downstream }) => downstream !== undefined)
 
-/** The caches in front of all services, told of everything that the other processes are told of. */
+/** The caches in front of all services: they get every invalidation that the other processes get. */
 export const connectDownstreams = ({ clock, coherence, metrics, logger }: DownstreamParts): Downstreams => {
   let downstreams: readonly RunningDownstream[] = []
   let used: readonly ServiceDownstream[] = []

@@ -128,7 +128,7 @@ const keyedIn = (
   { profile, harmlessFields: harmlessHeaders = [] }: CachePolicy,
 ): Explanation => {
   const names = profile === 'safe' ? keyedHeadersOf(headers, harmlessHeaders) : []
-  return names.length === 0 ? {} : { fieldsInTheKey: names }
+  return names.length === 0 ? {} : { headersInTheKey: names }
 }
 
 /** The cookies for which a request bypasses the cache, without their values; `harmlessCookies` can name them. */
@@ -137,12 +137,12 @@ const cookiesIn = (headers: RequestHeaders, { harmlessCookies = [] }: CachePolic
   return { cookiesThatMayChangeTheAnswer: cookies.map(({ name, meaning }) => `${name} (${meaning})`) }
 }
 
-/** The lifetime that replaces the ttl of the rule while the change feed is heard, and whether it is. */
+/** The lifetime that replaces the ttl of the rule while the change feed is read, and whether it is. */
 const feedOf = (service: ServiceConfig, { rule, feedLifetime }: CachePolicy): Explanation => {
   const lifetimeMs = feedLifetimeMs(service)
   if (lifetimeMs === undefined || rule === undefined) return {}
   const isCurrent = feedLifetime?.feed.isCurrent(readClock(systemClock))
-  const now = isCurrent === undefined ? '' : isCurrent ? ': it is heard' : ': it is not heard'
+  const now = isCurrent === undefined ? '' : isCurrent ? ': it is being read' : ': it cannot be read'
   return { whileChangesAreHeard: `ttl ${durationText(Math.max(rule.ttlMs, lifetimeMs))}${now}` }
 }
 

@@ -240,12 +240,12 @@ export const operatorCache = ({
   }
   return {
     /** `unacknowledged`: dropped here; other instances could not be notified, or a receiver that must confirm has not. */
-    purge: async ({ selectors, mode, dryRun }: OperatorPurge): Promise<number | 'unheard'> => {
+    purge: async ({ selectors, mode, dryRun }: OperatorPurge): Promise<number | 'unacknowledged'> => {
       if (dryRun) return sum(await ask<number>({ topic: 'count', content: selectors }))
       const here = await purgeAll(cache, { selectors, mode, dryRun })
       const elsewhere = await broadcast(selectors.flatMap((selector) => invalidationsOf(selector, mode)))
       return elsewhere.unconfirmed || (elsewhere.unacknowledged && refusesUnacknowledged)
-        ? 'unheard'
+        ? 'unacknowledged'
         : here + elsewhere.entries
     },
     /** For how many milliseconds each write has been open that reaches a service. */
@@ -301,7 +301,7 @@ export const serveWorkers =
         return metrics.snapshot()
       case 'reload':
         return reload()
-      case 'finding':
+      case 'issue':
         return invalidation(question.content as UpstreamIssue)
       case 'changes':
         return applyFeedMessage(question.content as FeedMessage)

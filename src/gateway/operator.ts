@@ -152,7 +152,7 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
   const selectors = together(selected)
   const used = warm === 0 ? [] : await parts.cache.topUsed(selectors, warm)
   const entries = await parts.cache.purge({ selectors, mode, dryRun })
-  if (entries === 'unheard') return { kind: 'unheard' }
+  if (entries === 'unacknowledged') return { kind: 'unacknowledged' }
   return { kind: 'purged', entries, warming: used.length === 0 ? 0 : (await parts.cache.warm(used, 0)).added }
 }
 
@@ -306,7 +306,7 @@ export const createOperator = (parts: OperatorParts): SnapshotOperator => {
     const selection = storedFor(choice)
     if (selection.kind === 'refused') return 0
     const count = await cache.purge({ selectors: selection.selectors, mode: 'hard', dryRun: true })
-    return count === 'unheard' ? 0 : count
+    return count === 'unacknowledged' ? 0 : count
   }
   /** Why reads of it are not stored now. */
   const openWrites = async (

@@ -7,8 +7,8 @@ import type { PipelineEvent } from '../exchange/events.ts'
 import type { OpenSpans } from '../exchange/exchange.ts'
 import { ConfigSnapshot, type RequestContext, type Run } from '../exchange/exchange.ts'
 import { type CompressResponse, createCompression } from '../exchange/finish.ts'
-import { type HandleContext, handle } from '../exchange/handle.ts'
-import type { CacheContext, ExchangeWatch } from '../exchange/ports.ts'
+import { type HandleDeps, handle } from '../exchange/handle.ts'
+import type { CacheDeps, ExchangeWatch } from '../exchange/ports.ts'
 import { isStreamCoding } from '../http/content-coding.ts'
 import type { AccessLog } from '../observability/access-log.ts'
 import { type createLogger, type createSampled, factsLogger } from '../observability/logger.ts'
@@ -34,7 +34,7 @@ import { createOperator, type SnapshotOperator } from './operator.ts'
 export type LastingParts = Omit<ServiceParts, 'config' | 'budget'> & {
   readonly logger: ReturnType<typeof createLogger>
   readonly cache: Cache
-  readonly cacheContext: Omit<CacheContext, 'forwarding' | 'writeRegistry' | 'clock' | 'report'>
+  readonly cacheContext: Omit<CacheDeps, 'forwarding' | 'writeRegistry' | 'clock' | 'report'>
   readonly writeRegistryFor: Downstreams['writeRegistryFor']
   readonly operatorCache: OperatorCache
   readonly overload: Overload
@@ -193,7 +193,7 @@ export const buildSnapshot = async (
     retryAfterSeconds: Math.ceil(config.overload.retryAfterMs / 1000),
   }
   const writeRegistry = lasting.writeRegistryFor(config)
-  const context: HandleContext = {
+  const deps: HandleDeps = {
     ...lasting.cacheContext,
     ...(writeRegistry === undefined ? {} : { writeRegistry }),
     clock,
@@ -207,7 +207,7 @@ export const buildSnapshot = async (
     spans: lasting.spans,
     overload: config.overload.intervalMs === 0 && config.overload.inFlight === 0 ? undefined : shedding,
   }
-  const run: Run = (requestContext) => handle(context, requestContext)
+  const run: Run = (requestContext) => handle(deps, requestContext)
   const built = await buildServices(config, lasting, last)
   for (const { service } of built)
     if (service.websockets)

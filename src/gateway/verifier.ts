@@ -196,14 +196,14 @@ export const dropDiffering =
     const byTag = tags.map((tag) => ({ kind: 'tag', tag }) as const)
     const selectors = tags.length > maxTags ? [all] : [{ kind: 'target', service, target } as const, ...byTag]
     const entries = await cache.purge({ selectors, mode: 'hard', dryRun: false })
-    history.purged({ cause: 'verify', reach: shown, entries: entries === 'unheard' ? 0 : entries })
+    history.purged({ cause: 'verify', reach: shown, entries: entries === 'unacknowledged' ? 0 : entries })
     logger.error(
       {
         service,
         target: shown,
         ageSeconds: Math.floor(ageMs / 1_000),
         tags: tags.slice(0, shownTags).map((tag) => shortText(tag)),
-        entries: entries === 'unheard' ? 0 : entries,
+        entries: entries === 'unacknowledged' ? 0 : entries,
         writes: writes.map(({ at, by, cause, reach }) => ({ at, by, cause, reach })),
       },
       'verified-differs',

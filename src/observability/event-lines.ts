@@ -44,7 +44,7 @@ const write = (log: UpstreamLog, { kind, ...facts }: StateChange, held: number):
 
 type ConnectionFault = Extract<UpstreamEvent, { kind: 'connection-fault' }>
 
-/** One line a minute for each target, with the number of those held back. */
+/** One line a minute for each target, with the number of lines left out. */
 const createFaultLog = (log: UpstreamLog): ((fault: ConnectionFault) => void) => {
   const sampled = createSampled(everyMs, systemClock.monotonic)
   return ({ kind, service, target, cause }) => {

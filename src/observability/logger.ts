@@ -73,7 +73,7 @@ export type LogLevel = ReturnType<typeof createLogLevel>
 export const createSampled = (everyMs: number, monotonic: () => number) => {
   const last = new Map<string, { at: number; held: number }>()
   return {
-    /** Number of lines held back since the last one passed; undefined: hold this one back too. */
+    /** Number of lines left out since the last one passed; undefined: leave this one out too. */
     pass: (key: string): number | undefined => {
       const lastLine = last.get(key)
       const now = monotonic()

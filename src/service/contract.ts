@@ -349,7 +349,7 @@ export type Change = { readonly blog?: number } & (
       readonly posts?: readonly number[]
       readonly early?: boolean
     }
-  /** A statement without an event. With `rows` no other rows are concerned than those with one of these ids, `column:value`. */
+  /** A receipt without an event. With `rows` no other rows are concerned than those with one of these ids, `column:value`. */
   | { readonly kind: 'table'; readonly name: string; readonly rows?: readonly string[] }
   | { readonly kind: 'all'; readonly reason: string }
 )
@@ -369,7 +369,7 @@ export type ReceiptNonce = {
   readonly key: string
   /** Value of the header Trellis-Nonce. */
   readonly header: string
-  /** The statement in the header Trellis-Statement; undefined when it is missing, or does not belong to this request. */
+  /** The receipt in the header Trellis-Statement; undefined when it is missing, or does not belong to this request. */
   read(value: string | undefined): WriteReceipt | undefined
 }
 
@@ -382,7 +382,7 @@ export type WriteReceipts = {
   hasApplied(rows: readonly string[]): boolean
 }
 
-/** A statement, with the key of the write receipts that made it. */
+/** A write receipt, with the key of the companion that made it. */
 export type KeyedWriteReceipt = WriteReceipt & Pick<WriteReceipts, 'key'>
 
 /** What a content must be; `any`: it is not read. */

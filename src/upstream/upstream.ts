@@ -9,7 +9,7 @@ import type { UpstreamOptions } from './options.ts'
 import { createBreaker, createRetryBudget } from './send/circuit-breaking.ts'
 import { createPacePoll, pollIntervalMs, RequestsInFlight } from './send/in-flight.ts'
 import { createSlots } from './send/slots.ts'
-import { type UpstreamContext, UpstreamRequest } from './send/upstream-request.ts'
+import { type UpstreamDeps, UpstreamRequest } from './send/upstream-request.ts'
 import { sharedLookup, systemLookup } from './targets/connector.ts'
 import { startProbes } from './targets/probe.ts'
 import { createTargets, isDown, type Target } from './targets/targets.ts'
@@ -51,7 +51,7 @@ export const createUpstream = (
   const inFlight = new RequestsInFlight<UpstreamRequest>()
   let isClosing = false
   const limits = { slots, budget, breaker, longResponses }
-  const context: UpstreamContext = { ...deps, ...limits, options, targets, inFlight }
+  const requestDeps: UpstreamDeps = { ...deps, ...limits, options, targets, inFlight }
   const stopChecks = startProbes(options, targets, lookup, deps)
   const { minBytesPerSecond } = options
   const poll = createPacePoll({ minBytesPerSecond, slots, monotonic: deps.clock.monotonic })
@@ -65,7 +65,7 @@ export const createUpstream = (
     /** Rejects with a GatewayError without a response head; a response that breaks later has a content that errors. */
     forward: (request: ForwardRequest) =>
       new Promise<GatewayResponse>((resolve, reject) => {
-        new UpstreamRequest(context, request, resolve, reject).begin(
+        new UpstreamRequest(requestDeps, request, resolve, reject).begin(
           isClosing ? new GatewayError('shutting_down') : undefined,
         )
       }),

@@ -201,7 +201,7 @@ export const createClients = ({ plan, upstream, slots, lostAt }: ClientParts) =>
     const path = itemPath(item)
     arrive(slot, { process, kind: `purge ${what}`, afterMs: 0 }, (member) => {
       void member.purge(selectorOf(what, path)).then((outcome) => {
-        if (outcome === 'unheard') return
+        if (outcome === 'unacknowledged') return
         const by = `purged by ${process.name}`
         floors.raise(path, item, version, by)
         if (what !== 'target') floors.raise(listPath, item, version, by)

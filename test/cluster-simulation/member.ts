@@ -5,7 +5,7 @@ import type { Clock } from '../../src/clock.ts'
 import type { WorkerLink } from '../../src/cluster/worker-link.ts'
 import type { Config } from '../../src/config/config.ts'
 import { arrived, ConfigSnapshot, type Service } from '../../src/exchange/exchange.ts'
-import { type HandleContext, handle } from '../../src/exchange/handle.ts'
+import { type HandleDeps, handle } from '../../src/exchange/handle.ts'
 import { operatorCache, prepareMembership } from '../../src/gateway/membership.ts'
 import { unlimited } from '../../src/http/bounds.ts'
 import { EndSignal, type GatewayRequest, type GatewayResponse } from '../../src/http/message.ts'
@@ -134,7 +134,7 @@ export const startMember = async (
     watches: [],
     spans: undefined,
     overload: undefined,
-  } as Partial<HandleContext> as HandleContext
+  } as Partial<HandleDeps> as HandleDeps
   let service = openService(settings, upstream)
   let snapshot = new ConfigSnapshot([service])
   const response = (path: string, request: Partial<GatewayRequest>): Promise<GatewayResponse> =>
@@ -173,7 +173,7 @@ export const startMember = async (
     read: (path: string, signal: AbortSignal): Promise<GatewayResponse> => response(path, { signal }),
     write: (path: string, name: string): Promise<GatewayResponse> =>
       response(path, { method: 'PUT', headers: { 'x-write': name } }),
-    purge: (selector: Purge['selector']): Promise<number | 'unheard'> =>
+    purge: (selector: Purge['selector']): Promise<number | 'unacknowledged'> =>
       operator.purge({ selectors: [selector], mode: 'hard', dryRun: false }),
     /** The next configuration has a new service in the place of the old one, with the same rules. */
     reload: (): void => {

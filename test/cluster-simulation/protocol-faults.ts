@@ -344,7 +344,7 @@ const fences: readonly ProtocolFault[] = [
     "(isLeader || since === fetch.since) ? 'follow' : 'wait'",
     "true ? 'follow' : 'wait'",
   ),
-  tier('fence: an outdated entry of the tier is used', "isStale ? 'outdated' : record", 'record'),
+  tier('fence: an outdated entry of the tier is used', "isSuperseded ? 'outdated' : record", 'record'),
   sharedTier(
     'fence: an entry of the tier is as new as the moment at which it is stored',
     'offer(outcome, since, fetch)\n',
@@ -357,7 +357,7 @@ const fences: readonly ProtocolFault[] = [
   ),
   writeInProgress(
     'fence: the own memory keeps what a write changes',
-    '    invalidateWrite(this.#context.cache, this.#requestContext, invalidations)\n',
+    '    invalidateWrite(this.#deps.cache, this.#requestContext, invalidations)\n',
   ),
 ]
 

@@ -11,7 +11,7 @@ import type {
 } from '../../src/exchange/exchange.ts'
 import { conditional, failure, finish } from '../../src/exchange/finish.ts'
 import { forward } from '../../src/exchange/forward.ts'
-import { type HandleContext, handle } from '../../src/exchange/handle.ts'
+import { type HandleDeps, handle } from '../../src/exchange/handle.ts'
 import { unlimited } from '../../src/http/bounds.ts'
 import { hasBearer } from '../../src/http/credential-headers.ts'
 import { type GatewayResponse, headerValue } from '../../src/http/message.ts'
@@ -42,7 +42,7 @@ const thrownBy = (run: () => unknown): GatewayError => {
 }
 
 /** What `handle` needs; what a test does not reach is missing, and would throw. */
-const contextOf = (events: PipelineEvent[] = [], failures: unknown[] = []): HandleContext =>
+const contextOf = (events: PipelineEvent[] = [], failures: unknown[] = []): HandleDeps =>
   ({
     clock,
     finished: (event) => events.push(event),
@@ -55,7 +55,7 @@ const contextOf = (events: PipelineEvent[] = [], failures: unknown[] = []): Hand
     watches: [],
     spans: undefined,
     overload: undefined,
-  }) as Partial<HandleContext> as HandleContext
+  }) as Partial<HandleDeps> as HandleDeps
 
 const upstreamThat = (forward: Service['upstream']['forward']): Service['upstream'] =>
   ({ forward }) as Service['upstream']

@@ -184,7 +184,7 @@ test('/status and /explain show the state of the feed', async () => {
   expect(status.changes).toMatchObject([{ service: 'blog', state: 'heard', lagSeconds: expect.any(Number) }])
   const url = encodeURIComponent(`${site}/posts/1`)
   const explained = await (await fetch(`${gateway.adminAddress}/explain?url=${url}`)).text()
-  expect(explained).toContain('"whileChangesAreHeard":"ttl 7d: it is heard"')
+  expect(explained).toContain('"whileChangesAreHeard":"ttl 7d: it is being read"')
 })
 
 test('a reload with another token begins the feed anew, and one without changes ends it', async () => {

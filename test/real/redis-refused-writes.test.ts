@@ -77,7 +77,7 @@ describeWith('redis', 'an instance that is cut off alone for longer than forgetA
     expect((await put(cut)).status).toBe(200)
     await expect
       .poll(() => logLinesOf(cut.gateway.program, 'cut-off'))
-      .toMatchObject([{ level: 40, writes: 'unheard' }])
+      .toMatchObject([{ level: 40, writes: 'unacknowledged' }])
     cut.line.state = 'whole'
     await expect.poll(() => get(other), { timeout: 10_000 }).toMatchObject({ version: 2 })
   })

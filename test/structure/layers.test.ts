@@ -44,9 +44,13 @@ const faults: readonly (readonly [string, string, string])[] = [
   ['src/service/fault.ts', "import '../exchange/handle.ts'", 'service-imports-downward'],
   ['src/wordpress/fault.ts', "import '../exchange/handle.ts'", 'wordpress-imports-downward'],
   ['src/openapi/fault.ts', "import '../exchange/handle.ts'", 'openapi-imports-downward'],
-  ['src/openapi/fault-2.ts', "import '../wordpress/arguments/php-query.ts'", 'wordpress-is-a-wing'],
-  ['src/wordpress/fault-2.ts', "import '../openapi/document/operation.ts'", 'openapi-is-a-wing'],
-  ['src/cache/fault-4.ts', "import '../wordpress/arguments/php-query.ts'", 'wordpress-is-a-wing'],
+  [
+    'src/openapi/fault-2.ts',
+    "import '../wordpress/arguments/php-query.ts'",
+    'wordpress-is-a-contract-module',
+  ],
+  ['src/wordpress/fault-2.ts', "import '../openapi/document/operation.ts'", 'openapi-is-a-contract-module'],
+  ['src/cache/fault-4.ts', "import '../wordpress/arguments/php-query.ts'", 'wordpress-is-a-contract-module'],
   ['src/upstream/fault.ts', "import '../config/load.ts'", 'upstream-imports-downward'],
   ['src/config/fault.ts', "import '../cache/cache.ts'", 'config-imports-downward'],
   [
@@ -99,20 +103,20 @@ describe('layers', () => {
     expect(summary.totalCruised).toBeGreaterThan(250)
   })
 
-  test('each file that may import a wing does so', async () => {
+  test('each file that may import a contract module does so', async () => {
     const rules: { forbidden: readonly Rule[] } = await import('../../.dependency-cruiser.cjs')
-    const walls = rules.forbidden.filter(({ name }) => name.endsWith('-is-a-wing'))
-    expect(walls.map(({ name }) => name)).toEqual([
-      'wordpress-is-a-wing',
-      'openapi-is-a-wing',
-      'graphql-is-a-wing',
+    const contractRules = rules.forbidden.filter(({ name }) => name.endsWith('-is-a-contract-module'))
+    expect(contractRules.map(({ name }) => name)).toEqual([
+      'wordpress-is-a-contract-module',
+      'openapi-is-a-contract-module',
+      'graphql-is-a-contract-module',
     ])
-    for (const { name, from } of walls) {
-      const wing = name.replace('-is-a-wing', '')
+    for (const { name, from } of contractRules) {
+      const contract = name.replace('-is-a-contract-module', '')
       const files = [from.pathNot ?? []].flat().filter((path) => path.endsWith('.ts$'))
       for (const file of files) {
         const path = file.slice(1, -1).replaceAll('\\', '')
-        expect(await readFile(join(root, path), 'utf8'), path).toMatch(new RegExp(`'[./]*/${wing}/`))
+        expect(await readFile(join(root, path), 'utf8'), path).toMatch(new RegExp(`'[./]*/${contract}/`))
       }
     }
   })

@@ -47,7 +47,7 @@ const delayedBytes = 65_536
 /** What has not ended this long after its head passes as it arrives: a client sees a stream that pauses, or one of small pieces. */
 const delayedMs = 100
 
-/** How long a response is held back: an error until it is whole, since something stale may be served instead. */
+/** How long a response is delayed: an error until it is whole, since something stale may be served instead. */
 const delayOf = (response: ResponseHead, isStored: boolean): number | undefined =>
   isStored && !isServerError(response) ? delayedMs : undefined
 
@@ -205,7 +205,7 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     const { response } = upstream
     // An error is read whole: something stale may be served instead of it.
     const maxDelayedBytes = isStored && !isServerError(response) ? delayedBytes : maxEntryBytes
-    // What is decoded on the way has been held back before.
+    // What is decoded on the way has been delayed before.
     const isLong = more !== undefined || (declaredLength(response) ?? 0) > maxDelayedBytes
     const fill = new Fill(response, source, maxEntryBytes, reservationFor(fetch))
     const max = Math.min(maxDelayedBytes, maxEntryBytes)

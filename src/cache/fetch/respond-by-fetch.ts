@@ -335,7 +335,7 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
     isHead(read.method) ||
     read.headers['range'] !== undefined ||
     carriesOwnCredential(read) ||
-    read.isStale?.() === true ||
+    read.isOutOfConfiguration?.() === true ||
     hitForPass.has(read.key, clock.monotonic())
 
   /**
@@ -418,7 +418,7 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
     }
     wait(reader, {
       need: decision.kind === 'fetch' ? decision : attempt.need,
-      alone: retriesAlone(resolution, attempt.waits) || reader.read.isStale?.() === true,
+      alone: retriesAlone(resolution, attempt.waits) || reader.read.isOutOfConfiguration?.() === true,
       hasRetried: attempt.hasRetried || resolution.afterFailure,
       waits: attempt.waits + 1,
     })

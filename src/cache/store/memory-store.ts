@@ -409,10 +409,10 @@ export const createResponseStorage = (options: StorageOptions) => {
     /** `describe`, then `storeIfCurrent`, and reports which. The result has its tags whether it is stored or not. */
     store: (read: CacheRead, stored: StoredResponse, since: number) => {
       const isReadable = describe(read, stored) !== undefined
-      const isStale = read.isStale?.() === true
+      const isOutOfConfiguration = read.isOutOfConfiguration?.() === true
       const notStored = !isReadable
         ? 'unreadable'
-        : isStale
+        : isOutOfConfiguration
           ? 'overtaken'
           : storeIfCurrent(read, stored, since)
       report(

@@ -156,12 +156,12 @@ export const createTier = (options: TierOptions): SharedTier => {
     const record = take({ ageMs, content, facts, tags, varyKey })
     if (typeof record === 'string') return refuse(record, at)
     // Checked last, with all invalidations received so far.
-    const isStale = invalidated.touchedSince(
+    const isSuperseded = invalidated.touchedSince(
       [options.targetTag(key), ...record.tags],
       head.epoch,
       head.applied,
     )
-    return isStale ? 'outdated' : record
+    return isSuperseded ? 'outdated' : record
   }
 
   const lookUp = async <Taken extends Tagged>(query: TierQuery<Taken>): Promise<Taken | undefined> => {

@@ -16,7 +16,7 @@ const writeReceiptsOf = ({ service, snapshot }: ValidatedContext): WriteReceipts
 export const nonceFor = (context: ValidatedContext): ReceiptNonce | undefined =>
   context.origin === 'batch' ? undefined : writeReceiptsOf(context)?.ask()
 
-/** The exchange with its content read, where it was; and what says that it changes nothing. */
+/** The request with its content, where it was read; and what says that it changes nothing. */
 type Judged = { readonly requestContext: ValidatedContext; readonly claim: HarmlessClaim | undefined }
 
 /** Without parameters; one that several parsers could read differently has no rule. */

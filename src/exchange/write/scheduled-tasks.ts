@@ -3,7 +3,7 @@ import { memoizeByObject } from '../../http/memo.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import type { ValidatedContext } from '../exchange.ts'
 import { invalidateWrite, reachedBy, taskInvalidations } from '../invalidate-write.ts'
-import type { CacheContext } from '../ports.ts'
+import type { CacheDeps } from '../ports.ts'
 import { nonceFor } from './harmless-claim.ts'
 
 /** WP_CRON_LOCK_TIMEOUT: WordPress starts its tasks at most once in this time, and lets one run have them for as long. */
@@ -78,7 +78,7 @@ const tasksAt = (cache: Cache, names: readonly string[]): ScheduledTasks => {
 
 /** Drops what scheduled tasks that may have begun can change: everything of the services at the upstream. */
 export const tasksStarted = (
-  { cache, writeRegistry }: CacheContext,
+  { cache, writeRegistry }: CacheDeps,
   { service, snapshot, record }: ValidatedContext,
 ): Promise<unknown> | undefined => {
   const names = reachedBy({ service, snapshot }).map(({ name }) => name)
@@ -94,13 +94,9 @@ export const mayHaveStarted = ({ status }: Pick<ResponseHead, 'status'>): boolea
   status < 400 || status >= 500
 
 /** The response to a read or a pass may say that tasks run behind it. While the companion's log is read, what they write is in it. */
-export const noticeTasks = (
-  context: CacheContext,
-  requestContext: ValidatedContext,
-  head: ResponseHead,
-): void => {
+export const noticeTasks = (deps: CacheDeps, requestContext: ValidatedContext, head: ResponseHead): void => {
   const { service, query } = requestContext
   if (service.contract.scheduledTasks?.runBehind(query, head) !== true) return
   if (nonceFor(requestContext) !== undefined) return
-  void tasksStarted(context, requestContext)?.catch(() => undefined)
+  void tasksStarted(deps, requestContext)?.catch(() => undefined)
 }

@@ -13,7 +13,7 @@ import {
   writeInvalidations,
 } from '../invalidate-write.ts'
 import { openWritesOf } from '../open-writes.ts'
-import type { CacheContext } from '../ports.ts'
+import type { CacheDeps } from '../ports.ts'
 import { Write } from '../write-state.ts'
 import { OpenResponse } from './open-response.ts'
 
@@ -34,7 +34,7 @@ const collected = (
 }
 
 /** What the response says of the write, beside its head. */
-export type Shown = {
+export type WriteFacts = {
   readonly isHarmless: boolean
   readonly isContentRead: boolean
   readonly receipt: KeyedWriteReceipt | undefined
@@ -54,7 +54,7 @@ const union = (first: readonly Invalidation[], second: readonly Invalidation[]):
 
 /** One write from its registration to the end of its response: what it may have changed is dropped here and in other processes. */
 export class WriteInProgress {
-  readonly #context: CacheContext
+  readonly #deps: CacheDeps
   readonly #requestContext: ValidatedContext
   /** Names of the services that it reaches. */
   readonly #reached: readonly string[]
@@ -65,10 +65,11 @@ export class WriteInProgress {
   readonly signal = new EndSignal()
   #registered: string | undefined
   #response: GatewayResponse | undefined
-  #shown: Shown = { isHarmless: false, isContentRead: false, receipt: undefined }
+  #shown: WriteFacts = { isHarmless: false, isContentRead: false, receipt: undefined }
   #headInvalidations: readonly Invalidation[] = []
   #openInvalidations: readonly Invalidation[] = []
-  #snapshot: unknown
+  /** The configuration snapshot that `#openInvalidations` were computed for. */
+  #computedFor: unknown
   #release: (() => void) | undefined
   #removeOpen: (() => void) | undefined
   #droppedMs = 0
@@ -76,20 +77,20 @@ export class WriteInProgress {
   #later: NodeJS.Timeout | undefined
 
   /** `isHarmless`: it changes nothing, whatever becomes of it. */
-  constructor(context: CacheContext, requestContext: ValidatedContext, isHarmless = false) {
+  constructor(deps: CacheDeps, requestContext: ValidatedContext, isHarmless = false) {
     this.#isHarmless = isHarmless
-    this.#context = context
+    this.#deps = deps
     this.#requestContext = requestContext
     const { service, record } = requestContext
     this.#reached = reachedBy(requestContext).map(({ name }) => name)
-    this.#tracked = concurrentWritesOf(context.cache).begin(this.#reached)
+    this.#tracked = concurrentWritesOf(deps.cache).begin(this.#reached)
     this.state = new Write({
       advanced: (state) => {
-        context.report({ kind: 'write-advanced', service: service.name, state })
+        deps.report({ kind: 'write-advanced', service: service.name, state })
         record.trace?.wrote?.(state)
       },
       illegal: (from, to) => {
-        context.report({ kind: 'write-illegal', service: service.name, from, to })
+        deps.report({ kind: 'write-illegal', service: service.name, from, to })
         this.signal.end(new GatewayError('internal'))
       },
     })
@@ -98,7 +99,7 @@ export class WriteInProgress {
 
   /** Registers it with the other processes that store responses of its upstream. */
   async register(): Promise<void> {
-    const { writeRegistry } = this.#context
+    const { writeRegistry } = this.#deps
     if (writeRegistry === undefined) return
     const begun = await writeRegistry.begin(
       writeInvalidations(this.#requestContext, undefined),
@@ -110,7 +111,7 @@ export class WriteInProgress {
   }
 
   /** Takes the response; one that was read whole has ended. Await before its head is forwarded. */
-  async respond(response: GatewayResponse, shown: Shown): Promise<void> {
+  async respond(response: GatewayResponse, shown: WriteFacts): Promise<void> {
     this.#response = response
     this.#shown = shown
     if (!this.state.open()) throw new GatewayError('internal')
@@ -120,7 +121,7 @@ export class WriteInProgress {
       return
     }
     if (!this.state.end()) throw new GatewayError('internal')
-    const { cache } = this.#context
+    const { cache } = this.#deps
     const content = this.#tracked.isAlone() ? cache.contentsWithTag : undefined
     const { isHarmless, isContentRead, receipt } = shown
     const written = isContentRead ? response : { ...response, content: undefined }
@@ -163,7 +164,7 @@ export class WriteInProgress {
     switch (this.state.state) {
       case 'not-sent':
         this.#tracked.end()
-        if (this.#registered !== undefined) await this.#context.writeRegistry?.broadcast([], this.#registered)
+        if (this.#registered !== undefined) await this.#deps.writeRegistry?.broadcast([], this.#registered)
         return
       case 'ended':
         return
@@ -177,7 +178,7 @@ export class WriteInProgress {
   }
 
   #beforePiece(endsLine: boolean): Promise<unknown> | undefined {
-    const { monotonic } = this.#context.clock
+    const { monotonic } = this.#deps.clock
     const nowMs = monotonic()
     const leftMs = this.#droppedMs + minIntervalMs - nowMs
     if (endsLine || leftMs <= 0) return this.#dropAgain()
@@ -198,7 +199,7 @@ export class WriteInProgress {
 
   /** Drops what it may have changed so far, and keeps it from being stored. */
   #drop(invalidations: readonly Invalidation[]): Promise<unknown> | undefined {
-    const { cache, writeRegistry, clock } = this.#context
+    const { cache, writeRegistry, clock } = this.#deps
     this.#droppedMs = clock.monotonic()
     this.#removeOpen ??= this.#addOpen(cache)
     if (invalidations !== this.#openInvalidations || this.#release === undefined) {
@@ -214,10 +215,10 @@ export class WriteInProgress {
   #addOpen(cache: Cache): () => void {
     const { name: service } = this.#requestContext.service
     const remove = openWritesOf(cache).add(this.#reached, this.#droppedMs)
-    this.#context.report({ kind: 'write-quarantined', service, by: 1 })
+    this.#deps.report({ kind: 'write-quarantined', service, by: 1 })
     return () => {
       remove()
-      this.#context.report({ kind: 'write-quarantined', service, by: -1 })
+      this.#deps.report({ kind: 'write-quarantined', service, by: -1 })
     }
   }
 
@@ -228,18 +229,18 @@ export class WriteInProgress {
     this.#tracked.end()
     this.#release?.()
     this.#release = undefined
-    invalidateWrite(this.#context.cache, this.#requestContext, invalidations)
-    return this.#context.writeRegistry?.broadcast(invalidations, this.#registered)
+    invalidateWrite(this.#deps.cache, this.#requestContext, invalidations)
+    return this.#deps.writeRegistry?.broadcast(invalidations, this.#registered)
   }
 
   /** What the head, the row and the path say: a content that was not read for it does not count. */
   #invalidationsSoFar(): readonly Invalidation[] {
     if (this.#shown.isHarmless || this.#response === undefined) return []
-    const { snapshot } = this.#requestContext.snapshot
-    if (snapshot === this.#snapshot) return this.#openInvalidations
-    this.#snapshot = snapshot
+    const newest = this.#requestContext.snapshot.newest
+    if (newest === this.#computedFor) return this.#openInvalidations
+    this.#computedFor = newest
     const head = { ...this.#response, content: undefined }
-    const shown = this.#tracked.isAlone() ? this.#context.cache.contentsWithTag : undefined
+    const shown = this.#tracked.isAlone() ? this.#deps.cache.contentsWithTag : undefined
     return writeInvalidations(this.#requestContext, head, shown, this.#shown.receipt)
   }
 }

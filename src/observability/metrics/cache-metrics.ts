@@ -310,7 +310,7 @@ export const downstreamMetrics = {
   downstreamLag: gauge(
     'downstream_lag_seconds',
     { service, receiver: open },
-    'Time since the receiver had confirmed every purge.',
+    'Time since the purge target had confirmed every purge.',
     'max',
   ),
 } as const satisfies Record<string, MetricRow>

@@ -193,7 +193,7 @@ export const createEventObservers = (families: Families) => ({
     'trust-regained': () => set(families.memoryTrusted.series({}), 1),
     'notes-applied': ({ invalidations }) => add(families.invalidationsApplied.series({}), invalidations),
     'memory-dropped': () => add(families.memoryDropped.series({})),
-    'write-spread': ({ outcome, waitedSeconds }) => {
+    'write-broadcast': ({ outcome, waitedSeconds }) => {
       observeValue(families.writeBroadcast.series({ outcome }), waitedSeconds)
     },
     'ledger-failed': ({ step }) => add(families.ledgerFailures.series({ step })),

@@ -23,7 +23,7 @@ export type AttemptListener = {
   contentSent(): void
 }
 
-export type AttemptContext = {
+export type AttemptDeps = {
   readonly options: Pick<UpstreamOptions, 'service' | 'timeouts'>
   readonly clock: Clock
   readonly report: (event: UpstreamEvent) => void
@@ -69,7 +69,7 @@ const failureTexts: Readonly<Record<AttemptOutcome, string>> = {
  */
 export class Attempt implements Handler {
   readonly choice: Choice
-  readonly #context: AttemptContext
+  readonly #deps: AttemptDeps
   readonly #listener: AttemptListener
   readonly #upload: Upload | undefined
   readonly #number: number
@@ -96,7 +96,7 @@ export class Attempt implements Handler {
   movedBytes = 0
 
   constructor(
-    context: AttemptContext,
+    deps: AttemptDeps,
     choice: Choice,
     number: number,
     request: AttemptedRequest,
@@ -104,12 +104,12 @@ export class Attempt implements Handler {
   ) {
     const { content, headers, record } = request
     this.choice = choice
-    this.#context = context
+    this.#deps = deps
     this.#listener = listener
     this.#upload = content instanceof Readable ? new Upload(content, headers) : undefined
     this.#number = number
     this.#request = request
-    this.#startedMs = context.clock.monotonic()
+    this.#startedMs = deps.clock.monotonic()
     choice.target.outstanding += 1
     if (record !== undefined) record.target = choice.target.origin
   }
@@ -126,7 +126,7 @@ export class Attempt implements Handler {
 
   /** The client has been slow; the upstream may have given up. */
   get isBlockedByClient(): boolean {
-    return this.awaitsBody && this.#context.clock.monotonic() - this.#startedMs >= slowUploadMs
+    return this.awaitsBody && this.#deps.clock.monotonic() - this.#startedMs >= slowUploadMs
   }
 
   /** The client action that it waits for; undefined while it waits for the upstream. */
@@ -137,7 +137,7 @@ export class Attempt implements Handler {
   }
 
   judge(status: number, isFailure: boolean): void {
-    const { clock, targets } = this.#context
+    const { clock, targets } = this.#deps
     const now = clock.monotonic()
     this.#headMs = now
     this.#status = status
@@ -150,7 +150,7 @@ export class Attempt implements Handler {
   close(outcome: AttemptOutcome): void {
     if (!this.#isOpen) return
     this.#isOpen = false
-    const { clock, targets, options, report } = this.#context
+    const { clock, targets, options, report } = this.#deps
     const now = clock.monotonic()
     const { target } = this.choice
     target.outstanding -= 1
@@ -203,7 +203,7 @@ export class Attempt implements Handler {
   /** Call it in the microtask after `head`, when content that arrived with the head has been received. */
   awaitContent(): void {
     if (!this.#ended && !this.#paused && !this.#mayBeSilent)
-      this.#arm(this.#context.options.timeouts.idleMs, 'no data for too long')
+      this.#arm(this.#deps.options.timeouts.idleMs, 'no data for too long')
   }
 
   onConnect(abort: (reason?: Error) => void): void {
@@ -290,7 +290,7 @@ export class Attempt implements Handler {
   #yield(): void {
     this.#yields = true
     setImmediate(() =>
-      this.#context.longResponses.begin(this.#request.clientAddress ?? '', () => this.#readOn()),
+      this.#deps.longResponses.begin(this.#request.clientAddress ?? '', () => this.#readOn()),
     )
   }
 
@@ -305,7 +305,7 @@ export class Attempt implements Handler {
     try {
       this.#resume?.()
     } catch (cause) {
-      const { report, options } = this.#context
+      const { report, options } = this.#deps
       report({
         kind: 'connection-fault',
         service: options.service,
@@ -340,12 +340,12 @@ export class Attempt implements Handler {
   }
 
   #awaitHead(): void {
-    this.#arm(this.#context.options.timeouts.headersMs, 'no response headers in time')
+    this.#arm(this.#deps.options.timeouts.headersMs, 'no response headers in time')
   }
 
   /** Each chunk that is sent restarts the timer; after the last one the wait for the head begins. */
   #watchUpload(upload: Upload): void {
-    this.#arm(this.#context.options.timeouts.idleMs, 'The upstream did not read the request body.')
+    this.#arm(this.#deps.options.timeouts.idleMs, 'The upstream did not read the request body.')
     upload.watch(
       (bytes) => {
         this.movedBytes += bytes

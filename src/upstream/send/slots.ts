@@ -258,7 +258,7 @@ export const createSlots = (options: SlotOptions) => {
 export type Slots = ReturnType<typeof createSlots>
 
 /** The slots, with the clock and the receiver of events. */
-type SlotContext = {
+type SlotDeps = {
   readonly options: { readonly service: string }
   readonly clock: Clock
   readonly slots: Slots
@@ -269,19 +269,19 @@ const nothing = (): void => {}
 
 /** The slot of one request: requested, waited for, held, released. */
 export class RequestSlot {
-  readonly #context: SlotContext
+  readonly #deps: SlotDeps
   readonly #request: SlotRequest
   #leaveQueue: (() => void) | undefined
   #inUse = false
 
-  constructor(context: SlotContext, request: SlotRequest) {
-    this.#context = context
+  constructor(deps: SlotDeps, request: SlotRequest) {
+    this.#deps = deps
     this.#request = request
   }
 
   /** Calls `granted` or `refused` once, perhaps at once; neither after `leave`. */
   ask(granted: () => void, refused: (why: QueueOutcome) => void): void {
-    const { options, clock, slots, report } = this.#context
+    const { options, clock, slots, report } = this.#deps
     const sinceMs = clock.monotonic()
     let settled = false
     const settle = (outcome: QueueOutcome): void => {
@@ -311,7 +311,7 @@ export class RequestSlot {
 
   /** The request body has arrived whole: from now on the slot waits for the upstream. */
   contentArrived(): void {
-    if (this.#inUse) this.#context.slots.arrived(this.#request)
+    if (this.#inUse) this.#deps.slots.arrived(this.#request)
   }
 
   leave(): void {
@@ -322,6 +322,6 @@ export class RequestSlot {
   take(): () => void {
     if (!this.#inUse) return nothing
     this.#inUse = false
-    return () => this.#context.slots.release(this.#request)
+    return () => this.#deps.slots.release(this.#request)
   }
 }

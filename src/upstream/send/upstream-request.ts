@@ -23,7 +23,7 @@ import {
 } from '../messages.ts'
 import type { UpstreamOptions } from '../options.ts'
 import type { Target, Targets } from '../targets/targets.ts'
-import { Attempt, type AttemptContext, type AttemptListener } from './attempt.ts'
+import { Attempt, type AttemptDeps, type AttemptListener } from './attempt.ts'
 import {
   type AttemptFailure,
   type Breaker,
@@ -37,7 +37,7 @@ import {
 import { type Abortable, type PacedRequest, type RequestsInFlight, TotalTimeout } from './in-flight.ts'
 import { RequestSlot, type Slots } from './slots.ts'
 
-export type UpstreamContext = AttemptContext & {
+export type UpstreamDeps = AttemptDeps & {
   readonly options: UpstreamOptions
   readonly targets: Targets
   readonly random: () => number
@@ -51,11 +51,11 @@ export type UpstreamContext = AttemptContext & {
  * `queued` → `sending` → (`retrying` → `queued` → `sending`)* → `responding` → `done`. `sending`: an attempt is in flight, and has brought
  * no head that was accepted. `retrying`: waits without a slot. `responding`: the head has been accepted, and no retry follows.
  */
-type State = 'queued' | 'sending' | 'retrying' | 'answering' | 'done'
+type State = 'queued' | 'sending' | 'retrying' | 'responding' | 'done'
 
 /** One request to the upstream, with all its attempts. The response is a Buffer when it arrived in one piece, otherwise a stream. */
 export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest {
-  readonly #context: UpstreamContext
+  readonly #deps: UpstreamDeps
   readonly #request: ForwardRequest
   readonly #dispatched: Dispatcher.DispatchOptions
   readonly #resolve: (response: GatewayResponse) => void
@@ -81,33 +81,33 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   index = -1
 
   constructor(
-    context: UpstreamContext,
+    deps: UpstreamDeps,
     request: ForwardRequest,
     resolve: (response: GatewayResponse) => void,
     reject: (error: GatewayError) => void,
   ) {
-    this.#context = context
+    this.#deps = deps
     this.#request = request
     this.#resolve = resolve
     this.#reject = reject
-    this.#startedMs = context.clock.monotonic()
-    const { totalMs } = context.options.timeouts
+    this.#startedMs = deps.clock.monotonic()
+    const { totalMs } = deps.options.timeouts
     this.#total = new TotalTimeout(totalMs, this.#startedMs, () => this.#expire())
     const { method, effect, target, host, headers, content, clientAddress = '', line = '' } = request
     this.#isRepeatable = isRepeatable(method, effect)
     this.#dispatched = {
       path: target,
       method,
-      headers: withHost(headers, host ?? context.options.hostHeader) as string[],
+      headers: withHost(headers, host ?? deps.options.hostHeader) as string[],
       body: content ?? null,
       upgrade: request.upgrade === undefined ? null : 'websocket',
     }
     const arriving = content instanceof Readable && !content.readableEnded
-    this.#slot = new RequestSlot(context, { client: clientAddress, line, arriving })
+    this.#slot = new RequestSlot(deps, { client: clientAddress, line, arriving })
   }
 
   begin(refusal: GatewayError | undefined): void {
-    const { inFlight, breaker, budget } = this.#context
+    const { inFlight, breaker, budget } = this.#deps
     inFlight.add(this)
     const { signal, withdraw } = this.#request
     if (refusal !== undefined) this.abort(refusal)
@@ -123,7 +123,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
 
   /** Called every `pollIntervalMs`. */
   boundTotal(nowMs: number): void {
-    if (this.#state !== 'answering' && this.#attempt?.isUploading !== true) this.#total.poll(nowMs)
+    if (this.#state !== 'responding' && this.#attempt?.isUploading !== true) this.#total.poll(nowMs)
   }
 
   abort(reason: Error): void {
@@ -152,7 +152,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
 
   /** An incomplete body is an incomplete request (RFC 9110 §15.5.9); a response that the client does not read is cut. */
   endForSlowClient(wait: ClientWait): void {
-    this.#context.report({ kind: 'slow-client-ended', service: this.#context.options.service, wait })
+    this.#deps.report({ kind: 'slow-client-ended', service: this.#deps.options.service, wait })
     const code = wait === 'request-body' ? 'request_timeout' : 'client_gone'
     this.abort(new GatewayError(code, { detail: 'The client was too slow.' }))
   }
@@ -168,7 +168,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   /** Remaining milliseconds of an open breaker. It does not refuse retries, which the budget limits. */
   #enterBreaker(): number | undefined {
     if (this.#ticket !== undefined) return undefined
-    const { breaker, clock } = this.#context
+    const { breaker, clock } = this.#deps
     if (this.#request.isUncounted === true) return breaker.refusal(clock.monotonic())
     const entry = breaker.enter(clock.monotonic())
     if (typeof entry === 'number') return entry
@@ -184,12 +184,12 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#refuseWhileOpen(this.#enterBreaker())
     if (this.#state === 'done') return
     this.#state = 'sending'
-    const { targets, clock, options } = this.#context
+    const { targets, clock, options } = this.#deps
     const mayRetry = this.#isRepeatable && options.retry.attempts > 1
     const mayTry = mayRetry && isReplayable(this.#request.content, false)
     const choice = targets.choose(clock.monotonic(), this.#tried, mayTry)
     this.#tried.push(choice.target)
-    this.#attempt = new Attempt(this.#context, choice, this.#tried.length, this.#request, this)
+    this.#attempt = new Attempt(this.#deps, choice, this.#tried.length, this.#request, this)
     choice.target.pool.dispatch(this.#dispatched, this.#attempt)
   }
 
@@ -200,7 +200,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   contentSent(): void {
     this.#slot.contentArrived()
     // How fast a request body moves is bounded by `timeouts.idle` and by the minimum rate.
-    this.#total.restart(this.#context.clock.monotonic())
+    this.#total.restart(this.#deps.clock.monotonic())
   }
 
   head(status: number, headers: HeaderLines): void {
@@ -212,7 +212,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     attempt.judge(status, isFailure)
     if (isFailure && this.#retriesInsteadOf(attempt, headers)) return
     this.#settleBreaker(isFailure ? 'failed' : 'answered')
-    this.#state = 'answering'
+    this.#state = 'responding'
     this.#total.stop()
     this.#hasContent = !hasNoContent(this.#request.method, status)
     this.#head = responseHead(status, headers)
@@ -258,7 +258,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
 
   #recordTime(): void {
     const { record } = this.#request
-    if (record !== undefined) record.upstreamMs += this.#context.clock.monotonic() - this.#startedMs
+    if (record !== undefined) record.upstreamMs += this.#deps.clock.monotonic() - this.#startedMs
   }
 
   #contentOf(buffered: Buffer[]): Buffer | Readable | undefined {
@@ -297,7 +297,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     const named = attemptError(this.#request.content, error)
     // An upstream may give up a request that its client does not complete.
     const kind = attempt.isBlockedByClient ? 'aborted' : failureKind(named, attempt.sent)
-    if (kind === 'aborted' || this.#state === 'answering') {
+    if (kind === 'aborted' || this.#state === 'responding') {
       this.#fail(named, kind)
       return
     }
@@ -309,7 +309,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
 
   /** A response like 503 may be followed by a retry; its content is not read, and its connection is closed. */
   #retriesInsteadOf(attempt: Attempt, headers: HeaderLines): boolean {
-    const waitMs = retryAfterMs(headers, this.#context.clock.now())
+    const waitMs = retryAfterMs(headers, this.#deps.clock.now())
     const decision = this.#decideRetry(attempt, { kind: 'status', retryAfterMs: waitMs })
     if (decision.kind === 'give-up') return false
     attempt.stop(new GatewayError('upstream_broken', { detail: 'response discarded for a retry' }), () => {})
@@ -320,7 +320,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
 
   /** Decides, takes a retry out of the budget, and reports the decision. */
   #decideRetry(attempt: Attempt, failure: AttemptFailure): RetryDecision {
-    const { options, clock, targets, budget, report, random } = this.#context
+    const { options, clock, targets, budget, report, random } = this.#deps
     const now = clock.monotonic()
     const decision = decideRetry({
       failure,
@@ -362,7 +362,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   /** Only the first call counts. */
   #settleBreaker(result: RequestResult): void {
     if (this.#ticket === undefined) return
-    this.#context.breaker.settle(this.#ticket, result, this.#context.clock.monotonic())
+    this.#deps.breaker.settle(this.#ticket, result, this.#deps.clock.monotonic())
     this.#ticket = undefined
   }
 
@@ -395,6 +395,6 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#slot.leave()
     this.#attempt?.close(outcome)
     this.#slot.take()()
-    this.#context.inFlight.remove(this)
+    this.#deps.inFlight.remove(this)
   }
 }

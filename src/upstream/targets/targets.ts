@@ -210,7 +210,7 @@ export const createTargets = (
     const to = stateOf(target, eject.after)
     if (from === to || to === 'unknown') return
     target.state = to
-    // The first contact changes nothing that anybody was told.
+    // The first contact changes no state that was reported.
     if (from === 'unknown' && to === 'healthy') return
     report({ kind: 'target-changed', service, target: target.origin, from, to, cause })
     if (from === 'left-out') leaveOutOthers()

@@ -28,7 +28,7 @@ export type FeedService = {
   readonly identity: string
   readonly ports: FeedPorts
   /** Drops the responses that a plain change names; `refused`: it names something outside the service. */
-  applyPlain(change: PlainChange): Promise<number | 'unheard' | { readonly refused: string }>
+  applyPlain(change: PlainChange): Promise<number | 'unacknowledged' | { readonly refused: string }>
 }
 
 /** The fields of a request that reports changes. */
@@ -158,9 +158,9 @@ const readablePush = (body: Buffer): Push | UnreadableChange => {
 
 type Running = { readonly service: FeedService; readonly feed: ServiceFeed }
 
-const together = (counts: readonly (number | 'unheard')[]): number | 'unheard' =>
-  counts.reduce<number | 'unheard'>(
-    (sum, count) => (sum === 'unheard' || count === 'unheard' ? 'unheard' : sum + count),
+const together = (counts: readonly (number | 'unacknowledged')[]): number | 'unacknowledged' =>
+  counts.reduce<number | 'unacknowledged'>(
+    (sum, count) => (sum === 'unacknowledged' || count === 'unacknowledged' ? 'unacknowledged' : sum + count),
     0,
   )
 
@@ -200,7 +200,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     const { changes, fingerprint } = push
     const isOther = feed.isOtherFingerprint(fingerprint)
     const entries = await service.ports.apply(isOther ? everything('fingerprint') : changes)
-    if (entries === 'unheard') return entries
+    if (entries === 'unacknowledged') return entries
     feed.applied(signature, push)
     const facts = { service: service.name, source: 'push', changes: changes.length, entries } as const
     report({ kind: 'changes-applied', ...facts })
@@ -211,7 +211,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
   const dropUnreadable = async ({ service, feed }: Running, signature: string, body: Buffer) => {
     report({ kind: 'service-dropped', service: service.name, reason: 'unreadable' })
     const entries = await service.ports.apply(everything('unreadable'))
-    if (entries !== 'unheard') feed.droppedAll(signature, isWithoutRow(body))
+    if (entries !== 'unacknowledged') feed.droppedAll(signature, isWithoutRow(body))
     return entries
   }
 
@@ -229,7 +229,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
         : applyRead(target, signature, push)
     })
     const entries = together(await Promise.all(counts))
-    if (entries === 'unheard') return refuse(services, 'not-spread')
+    if (entries === 'unacknowledged') return refuse(services, 'not-spread')
     return push instanceof UnreadableChange
       ? refuse(services, 'unreadable', push.message)
       : { kind: 'dropped', sequence: push.sequence, entries }
@@ -258,7 +258,7 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     if (otherTargets.length > 0)
       return refuse(services, 'unreadable', 'service: several services have this token')
     const entries = await target.service.applyPlain(change)
-    if (entries === 'unheard') return refuse([target], 'not-spread')
+    if (entries === 'unacknowledged') return refuse([target], 'not-spread')
     if (typeof entries === 'object') return refuse([target], 'unreadable', entries.refused)
     const changes = change.tags.length + change.urls.length + change.prefixes.length + (change.all ? 1 : 0)
     report({ kind: 'changes-applied', service: target.service.name, source: 'plain', changes, entries })

@@ -27,7 +27,7 @@ export type FeedPorts = {
   /** Reads the log after that row, if it still has the row `newest`, else one of another incarnation; rejects with a PollError. */
   ask(after: number, incarnation: string, newest: RowName | undefined): Promise<ChangeLog>
   /** Drops what the changes reach, in all processes; the number of stored responses, or that other processes cannot be reached. */
-  apply(changes: readonly Change[]): Promise<number | 'unheard'>
+  apply(changes: readonly Change[]): Promise<number | 'unacknowledged'>
   /** For that time nothing is stored for the service. */
   quarantine(forMs: number): void
   /** Sends to the other processes that share the port. */
@@ -206,7 +206,7 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       step.kind === 'apply' ? step.changes : [{ kind: 'all', reason: step.reason }],
     )
     const entries = await ports.apply(changes)
-    if (entries === 'unheard') throw new PollError('not-spread')
+    if (entries === 'unacknowledged') throw new PollError('not-spread')
     for (const step of steps) {
       if (step.kind === 'drop-service') report({ kind: 'service-dropped', service, reason: step.reason })
       if (step.row === undefined) continue

@@ -22,7 +22,7 @@ const rowsIn = (list: string): readonly string[] | undefined => {
   return isWhole(rows) ? rows : undefined
 }
 
-/** The statement in a Trellis-Statement field, if the token signed it for this request. */
+/** The write receipt in a Trellis-Statement header, if the token signed it for this request. */
 const readReceipt = (token: string, nonce: string, value: string): WriteReceipt | undefined => {
   const [, text = '', list, hmac = ''] = form.exec(value) ?? []
   const right = signed(token, 'statement', `${nonce}\n${text}`)

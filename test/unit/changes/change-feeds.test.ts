@@ -81,7 +81,7 @@ test('a token may report changes 300 times at once and 100 times a second', asyn
 
 test('a request is not acknowledged when the other instances cannot be reached', async () => {
   const { feeds } = scene()
-  feeds.use([service({ applyPlain: async () => 'unheard' })])
+  feeds.use([service({ applyPlain: async () => 'unacknowledged' })])
   expect(await plain(feeds)).toMatchObject({ kind: 'refused', reason: 'not-spread' })
 })
 
@@ -222,7 +222,7 @@ describe('a push', () => {
     let isHeard = false
     const apply: typeof ports.apply = async (given) => {
       const entries = await ports.apply(given)
-      return isHeard ? entries : 'unheard'
+      return isHeard ? entries : 'unacknowledged'
     }
     at.feeds.use([service({ ports: { ...ports, apply } })])
     const { response, again } = pushTo(at, { sequence: 7, changes: [{ kind: 'unknown' }] })
@@ -280,7 +280,7 @@ test('a feed is trusted for two intervals after the last poll was sent', async (
 test('a poll counts only when its changes were applied in the other processes', async () => {
   const { feeds, events, now } = scene()
   const ask = async (): Promise<ChangeLog> => log(0)
-  const apply = async () => 'unheard' as const
+  const apply = async () => 'unacknowledged' as const
   feeds.use([service({ pollMs: 60_000, ports: { ...silent, ask, apply } })])
   await expect.poll(() => events.length).toBeGreaterThan(0)
   expect(events[0]).toEqual({ kind: 'poll-failed', service: 'blog', reason: 'not-spread' })

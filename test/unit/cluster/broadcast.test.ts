@@ -37,7 +37,9 @@ test('a change counts as spread when the others have applied it, and their remov
   b.line.delayMs = 20
   expect(await a.coherence.broadcast([invalidation])).toEqual({ entries: 3, unacknowledged: false })
   expect(b.applied).toEqual([invalidation])
-  expect(a.events).toContainEqual(expect.objectContaining({ kind: 'write-spread', outcome: 'acknowledged' }))
+  expect(a.events).toContainEqual(
+    expect.objectContaining({ kind: 'write-broadcast', outcome: 'acknowledged' }),
+  )
 })
 
 test('a member that closes acknowledges a change when the others have applied it, and not before', async () => {
@@ -45,12 +47,12 @@ test('a member that closes acknowledges a change when the others have applied it
   b.line.delayMs = 50
   const order: string[] = []
   const spread = a.coherence.broadcast([invalidation]).then(({ unacknowledged }) => {
-    order.push(`acknowledged by ${b.applied.length}, unheard: ${unacknowledged}`)
+    order.push(`acknowledged by ${b.applied.length}, unacknowledged: ${unacknowledged}`)
   })
   await pause(5)
   const closed = a.coherence.close().then(() => order.push('closed'))
   await Promise.all([spread, closed])
-  expect(order).toEqual(['acknowledged by 1, unheard: false', 'closed'])
+  expect(order).toEqual(['acknowledged by 1, unacknowledged: false', 'closed'])
 })
 
 test('a silent member delays one change by at most one lease, and later changes not at all', async () => {
@@ -60,7 +62,7 @@ test('a silent member delays one change by at most one lease, and later changes 
   expect(first).toBeLessThanOrEqual(leaseMs)
   expect(b.coherence.quarantine()).toBe('unreachable')
   expect(await timed(a.coherence.broadcast([invalidation]))).toBe(0)
-  expect(a.events).toContainEqual(expect.objectContaining({ kind: 'write-spread', outcome: 'lapsed' }))
+  expect(a.events).toContainEqual(expect.objectContaining({ kind: 'write-broadcast', outcome: 'lapsed' }))
 })
 
 test('the number of an invalidation of another member is not taken for its own when it settles a write that changed nothing', async () => {
@@ -200,7 +202,7 @@ test('a write that cannot be announced is refused where configured, and this is 
   expect(ledger.ledger.forget('a')).toBe(2)
 })
 
-test('a member that joins after the last append alone has more invalidations than the ledger keeps holds everything', async () => {
+test('a member that joins after the last append alone has more invalidations than the ledger keeps is quarantined as a whole', async () => {
   const ledger = testLedger(leaseMs)
   const many = Array.from({ length: 150 }, (_, at) => `t:${at}`)
   ledger.ledger.append('a', ['h60000:late', ...many], [])

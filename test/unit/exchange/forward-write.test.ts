@@ -3,14 +3,14 @@ import { expect, test } from 'vitest'
 import type { Cache } from '../../../src/cache/cache.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { GatewayError } from '../../../src/errors.ts'
-import type { CacheContext } from '../../../src/exchange/ports.ts'
+import type { CacheDeps } from '../../../src/exchange/ports.ts'
 import { forwardWrite } from '../../../src/exchange/write.ts'
 import { unlimited } from '../../../src/http/bounds.ts'
 import type { GatewayResponse } from '../../../src/http/message.ts'
 import { ready, siteContract, siteService } from '../../exchange/exchange-of.ts'
 
 /** A context that notes the steps of a write in `steps`; `spread` replaces the end of its announcement. */
-const contextOf = (steps: string[], spread: () => Promise<void> = async () => {}): CacheContext => ({
+const contextOf = (steps: string[], spread: () => Promise<void> = async () => {}): CacheDeps => ({
   cache: {
     shown: () => [],
     quarantine: () => () => undefined,
@@ -29,7 +29,7 @@ const contextOf = (steps: string[], spread: () => Promise<void> = async () => {}
     broadcast: async () => {
       steps.push('spread')
       await spread()
-      return { entries: 0, unheard: false }
+      return { entries: 0, unacknowledged: false }
     },
   },
   budget: () => unlimited,

@@ -90,6 +90,16 @@ const drawNumbers = (now, before) => {
       note: `${percent(fill, 1)} of ${size(is.cache.maxBytes)}, ${counted(is.cache.entries, 'stored response')}, ${decimals(is.cache.evictions)} evicted`,
       ...(is.memoryTrusted ? {} : { mood: /** @type {const} */ ('warn') }),
     },
+    ...(is.openWrites.length === 0
+      ? []
+      : [
+          {
+            name: 'Open writes',
+            value: decimals(is.openWrites.reduce((sum, { count }) => sum + count, 0)),
+            note: `what they may change is not stored: ${is.openWrites.map(({ service }) => service).join(', ')}`,
+            mood: /** @type {const} */ ('warn'),
+          },
+        ]),
     ...(is.verified.checked === 0
       ? []
       : [

@@ -257,6 +257,8 @@ export const statusReport = (
       collapsed: number('trellis_cache_collapsed_total'),
       servedStale: number('trellis_cache_served_stale_total'),
     },
+    /** Writes whose response streams on: what they may change is not stored. */
+    openWrites: happened(addedUp(read('trellis_writes_open'), ['service'])),
     verified: verified(read),
     upstreams: upstreams(read),
     notCached: notCached(read),

@@ -103,6 +103,8 @@ describe('open: the response has begun', () => {
     for (const [, status] of await readAll()) expect(status).toContain('unsettled')
     for (const [, status] of await readAll()) expect(status).not.toContain('hit')
     expect(await gateway.metric('trellis_writes_open', 'pages')).toBe(1)
+    const report = await fetch(`${gateway.adminAddress}/status`)
+    expect(await report.json()).toMatchObject({ openWrites: [{ service: 'pages', count: 1 }] })
     const explained = await fetch(`${gateway.adminAddress}/explain?url=${paths[1]}`)
     expect(await explained.json()).toMatchObject({
       openWrites: expect.stringMatching(/^1, the first for \d+ s/),
@@ -114,31 +116,66 @@ describe('open: the response has begun', () => {
     expect(await gateway.metric('trellis_writes_open', 'pages')).toBe(0)
   })
 
-  test('what an event acknowledges is shown by every read after it, also by one that joins an older fetch', async () => {
-    leave = 'open'
+  test.each([
+    ['an event', event('saved')],
+    // As of a content coding, or of JSON.
+    ['a piece that ends no line', '5\r\nsaved\r\n'],
+  ])(
+    'what %s acknowledges is shown by every read after it, also by one that joins an older fetch',
+    async (_, piece) => {
+      leave = 'open'
+      origin.script = async ({ method }, wire) => {
+        if (method !== 'GET') {
+          wire.write(open)
+          await commit.opened
+          version += 1
+          wire.write(piece)
+          return
+        }
+        const shown = version
+        // A read that shows the state before the event arrives after it.
+        if (shown === 1) await new Promise((resolve) => setTimeout(resolve, 300))
+        wire.respond({ headers: { 'Content-Type': 'application/json' }, content: `[{"id":${shown}}]` })
+      }
+      const response = await post()
+      const before = contents()
+      await expect.poll(() => origin.received.length).toBeGreaterThanOrEqual(3)
+      commit.open()
+      const reader = response.body?.getReader()
+      await reader?.read()
+      expect(await contents()).toEqual([two, two])
+      expect(await before).toEqual([one, one])
+      expect(await contents()).toEqual([two, two])
+      await reader?.cancel()
+    },
+  )
+
+  test('what is read before its end, and arrives after it, is not stored', async () => {
+    const end = createLatch()
+    const arrive = createLatch()
     origin.script = async ({ method }, wire) => {
-      if (method !== 'GET') {
-        wire.write(open)
-        await commit.opened
-        version += 1
-        wire.write(event('saved'))
+      if (method === 'GET') {
+        const shown = version
+        if (shown === 1) await arrive.opened
+        wire.respond({ headers: { 'Content-Type': 'application/json' }, content: `[{"id":${shown}}]` })
         return
       }
-      const shown = version
-      // A read that shows the state before the event arrives after it.
-      if (shown === 1) await new Promise((resolve) => setTimeout(resolve, 300))
-      wire.respond({ headers: { 'Content-Type': 'application/json' }, content: `[{"id":${shown}}]` })
+      wire.write(open + event('begun'))
+      await end.opened
+      version += 1
+      wire.write('0\r\n\r\n')
     }
     const response = await post()
-    const before = contents()
-    await expect.poll(() => origin.received.length).toBeGreaterThanOrEqual(3)
-    commit.open()
     const reader = response.body?.getReader()
     await reader?.read()
+    const before = contents()
+    await expect.poll(() => origin.received.length).toBeGreaterThanOrEqual(3)
+    end.open()
+    expect((await reader?.read())?.done).toBe(true)
     expect(await contents()).toEqual([two, two])
+    arrive.open()
     expect(await before).toEqual([one, one])
     expect(await contents()).toEqual([two, two])
-    await reader?.cancel()
   })
 })
 

@@ -3,18 +3,12 @@ import { type Readable, Transform, type TransformCallback } from 'node:stream'
 /** What happens between the head of the response to a write and its end. */
 export type ResponseSteps = {
   /** Awaited before the client gets a piece of it. */
-  beforePiece(endsLine: boolean): Promise<unknown> | undefined
+  beforePiece(): Promise<unknown> | undefined
   /** Awaited before the client gets the end. */
   ended(): Promise<unknown> | undefined
   /** It breaks off, at either side. */
   brokenOff(): void
 }
-
-const lineFeed = 0x0a
-const carriageReturn = 0x0d
-
-/** A client can read a line, and an event, before the next piece is there. */
-const endsLine = (piece: Buffer): boolean => piece.includes(lineFeed) || piece.includes(carriageReturn)
 
 /**
  * The response to a write on its way to the client. A declared length ends it with its last octet, at which the client sees the end;
@@ -36,8 +30,7 @@ export class OpenResponse extends Transform {
 
   override _transform(piece: Buffer, _encoding: BufferEncoding, next: TransformCallback): void {
     this.#bytes += piece.length
-    const isLast = this.#bytes === this.#declared
-    const before = isLast ? this.#end() : this.#steps.beforePiece(endsLine(piece))
+    const before = this.#before()
     if (before === undefined) next(null, piece)
     else before.then(() => next(null, piece), next)
   }
@@ -52,6 +45,12 @@ export class OpenResponse extends Transform {
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     this.#breakOff()
     done(error)
+  }
+
+  /** Of the piece that has just come; nothing more is dropped once it is over. */
+  #before(): Promise<unknown> | undefined {
+    if (this.#bytes === this.#declared) return this.#end()
+    return this.#isOver ? undefined : this.#steps.beforePiece()
   }
 
   #end(): Promise<unknown> | undefined {

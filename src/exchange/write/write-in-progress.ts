@@ -17,9 +17,6 @@ import type { CacheDeps } from '../ports.ts'
 import { Write } from '../write-state.ts'
 import { OpenResponse } from './open-response.ts'
 
-/** Shortest time between two invalidations while a response is open, but for pieces that end a line. */
-const minIntervalMs = 100
-
 export type Storing = Pick<PostResponse, 'maxBytes' | 'reservation'> & { readonly post: StoringPost }
 
 const collected = (
@@ -72,9 +69,7 @@ export class WriteInProgress {
   #computedFor: unknown
   #release: (() => void) | undefined
   #removeOpen: (() => void) | undefined
-  #droppedMs = 0
   #post: StoringPost | undefined
-  #later: NodeJS.Timeout | undefined
 
   /** `isHarmless`: it changes nothing, whatever becomes of it. */
   constructor(deps: CacheDeps, requestContext: ValidatedContext, isHarmless = false) {
@@ -142,7 +137,7 @@ export class WriteInProgress {
     const post = storing?.post
     this.#post = post
     const open = new OpenResponse(read ?? content, declared, {
-      beforePiece: (endsLine) => this.#beforePiece(endsLine),
+      beforePiece: () => this.#dropAgain(),
       ended: () =>
         post === undefined || whole === undefined ? this.#end() : post.store(whole, () => this.#end()),
       brokenOff: () => void this.breakOff().catch(() => undefined),
@@ -177,21 +172,7 @@ export class WriteInProgress {
     }
   }
 
-  #beforePiece(endsLine: boolean): Promise<unknown> | undefined {
-    const { monotonic } = this.#deps.clock
-    const nowMs = monotonic()
-    const leftMs = this.#droppedMs + minIntervalMs - nowMs
-    if (endsLine || leftMs <= 0) return this.#dropAgain()
-    // The client has this piece until the next one comes.
-    this.#later ??= setTimeout(() => void this.#dropLater().catch(() => undefined), leftMs)
-    return undefined
-  }
-
-  async #dropLater(): Promise<void> {
-    this.#later = undefined
-    if (this.state.state === 'open') await this.#dropAgain()
-  }
-
+  /** One at a time: the upstream waits meanwhile, and what it sends then comes as one piece. */
   #dropAgain(): Promise<unknown> | undefined {
     const drop = () => this.#drop(this.#invalidationsSoFar())
     return this.#post === undefined ? drop() : this.#post.invalidateAgain(drop)
@@ -199,8 +180,7 @@ export class WriteInProgress {
 
   /** Drops what it may have changed so far, and keeps it from being stored. */
   #drop(invalidations: readonly Invalidation[]): Promise<unknown> | undefined {
-    const { cache, writeRegistry, clock } = this.#deps
-    this.#droppedMs = clock.monotonic()
+    const { cache, writeRegistry } = this.#deps
     this.#removeOpen ??= this.#addOpen(cache)
     if (invalidations !== this.#openInvalidations || this.#release === undefined) {
       const release = cache.quarantine(tagsOf(invalidations))
@@ -214,7 +194,7 @@ export class WriteInProgress {
 
   #addOpen(cache: Cache): () => void {
     const { name: service } = this.#requestContext.service
-    const remove = openWritesOf(cache).add(this.#reached, this.#droppedMs)
+    const remove = openWritesOf(cache).add(this.#reached, this.#deps.clock.monotonic())
     this.#deps.report({ kind: 'write-quarantined', service, by: 1 })
     return () => {
       remove()
@@ -223,7 +203,6 @@ export class WriteInProgress {
   }
 
   #finish(invalidations: readonly Invalidation[]): Promise<unknown> | undefined {
-    clearTimeout(this.#later)
     this.#removeOpen?.()
     this.#removeOpen = undefined
     this.#tracked.end()

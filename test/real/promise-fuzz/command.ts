@@ -2,6 +2,7 @@
 import { plantInCompanion } from '../companion/plant-in-companion.ts'
 import { prepare } from '../companion/site.ts'
 import { plantAll } from './plant-all.ts'
+import { plantInWrite } from './plant-write.ts'
 import { plantFault, plants } from './plants.ts'
 import { runFuzz } from './run.ts'
 import { type FuzzedSites, startFuzzedSites } from './site-under-fuzz.ts'
@@ -21,6 +22,11 @@ if (process.argv.includes('--plant-companion')) {
   const only = process.env['PROMISE_PLANT'] ?? ''
   const focus = process.env['PROMISE_FOCUS'] ?? ''
   process.exit((await plantInCompanion({ only, focus, page: process.env['PROMISE_PAGE'], tell })) ? 0 : 1)
+}
+
+if (process.argv.includes('--plant-write')) {
+  const [only, page] = [process.env['PROMISE_PLANT'], process.env['PROMISE_PAGE']]
+  process.exit((await plantInWrite({ only, page, tell })) ? 0 : 1)
 }
 
 const planted = process.env['PROMISE_PLANT']

@@ -23,6 +23,7 @@ const contextOf = (steps: string[], spread: () => Promise<void> = async () => {}
   forwarding: { via: 'test' },
   writeRegistry: {
     begin: async () => {
+      await Promise.resolve()
       steps.push('announce')
       return { kind: 'begun', write: 'w1' }
     },

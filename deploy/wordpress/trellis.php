@@ -2118,7 +2118,7 @@ final class Trellis_Tags {
 	/** Lists that are known by what their items have. */
 	private $queries     = array();
 	private $tables      = array();
-	/** By author: types and tags of the statement that asks whether he has published anything. */
+	/** Questions whether an author has published anything: the author, types, and lists that show it. */
 	private $authors     = array();
 	private $ids         = array();
 	/** In a network: blogs whose contents or options were read. */
@@ -2136,17 +2136,25 @@ final class Trellis_Tags {
 		$this->stored = new Trellis_Early_Options( $log );
 	}
 
-	/** Reads only, and only where the address looks like the REST interface. */
+	/** Reads only, and only where the address looks like an interface that is described. */
 	public static function is_wanted() {
 		$method = isset( $_SERVER['REQUEST_METHOD'] ) ? $_SERVER['REQUEST_METHOD'] : '';
-		return ( 'GET' === $method || 'HEAD' === $method ) && ( isset( $_GET['rest_route'] ) || false !== strpos( (string) $_SERVER['REQUEST_URI'], '/' . apply_filters( 'rest_url_prefix', 'wp-json' ) ) );
+		return self::is_graphql( $method ) || ( 'GET' === $method || 'HEAD' === $method ) && ( isset( $_GET['rest_route'] ) || false !== strpos( (string) $_SERVER['REQUEST_URI'], '/' . apply_filters( 'rest_url_prefix', 'wp-json' ) ) );
 	}
 
-	/** Records the reads of a request to the REST interface, and describes its response. */
+	/** Whether the address looks like that of WPGraphQL. A POST for which a gateway asks for a statement is a mutation. */
+	private static function is_graphql( $method ) {
+		$path = (string) strtok( (string) $_SERVER['REQUEST_URI'], '?' );
+		return ( isset( $_GET['graphql'] ) || '/graphql' === substr( rtrim( $path, '/' ), -8 ) ) && ( 'GET' === $method || 'POST' === $method && ! isset( $_SERVER['HTTP_TRELLIS_NONCE'] ) );
+	}
+
+	/** Records the reads of a request to the REST interface or to WPGraphQL, and describes its response. */
 	public function start() {
 		$this->record();
 		$this->watch_rest();
 		add_filter( 'rest_pre_echo_response', array( $this, 'send' ), PHP_INT_MAX, 3 );
+		add_action( 'graphql_process_http_request', array( $this, 'begin_response' ) );
+		add_action( 'graphql_process_http_request_response', array( $this, 'send_headers' ), PHP_INT_MAX, 0 );
 	}
 
 	/**
@@ -2687,6 +2695,9 @@ final class Trellis_Tags {
 				$this->read_temporary( $name );
 			}
 		}
+		if ( $this->read_authors( $sql, $strings, $prefix ) ) {
+			return;
+		}
 		// Each SELECT by itself, from the innermost to the outermost.
 		do {
 			$sql = preg_replace_callback(
@@ -2702,6 +2713,33 @@ final class Trellis_Tags {
 			);
 		} while ( $replaced > 0 );
 		$this->read_select( $sql, $strings, $prefix, false );
+	}
+
+	/** Whether a statement asks which of these users have published anything, as WPGraphQL does; how many posts does not matter. */
+	private function read_authors( $sql, $strings, $prefix ) {
+		$users = "{$prefix}users\\.ID";
+		$posts = "{$prefix}(?:\\d+_)?posts";
+		$ids   = '\(([\d\s,]+)\)\s*(?:ORDER\s+BY|LIMIT|$)';
+		$inner = "SELECT\\s+DISTINCT\\s+$posts\\.post_author\\s+FROM\\s+$posts\\s+WHERE\\s+([^()]+(?:\\([^()]*\\))?)";
+		if ( ! preg_match( "/^\\s*SELECT\\s+$users\\s+FROM\\s+{$prefix}users\\s+WHERE\\s+1=1\\s+AND\\s+$users\\s+IN\\s*\\(\\s*$inner\\s*\\)\\s*AND\\s+$users\\s+IN\\s*$ids/i", $sql, $part )
+			&& ! preg_match( "/^\\s*SELECT\\s+DISTINCT\\s+$users\\s+FROM\\s+$posts\\s+INNER\\s+JOIN\\s+{$prefix}users\\s+ON\\s+post_author\\s*=\\s*$users\\s+WHERE\\s+(.+?)\\s+AND\\s+post_author\\s+IN\\s*$ids/is", $sql, $part ) ) {
+			return false;
+		}
+		list( , $condition, $authors ) = $part;
+		$types = $this->values_of( $condition, array( "(?:$posts\\.)?post_type" ), $strings );
+		$words = preg_split( '/[^A-Za-z_]+/', strtolower( preg_replace( "/\\b$posts\\.|'\\d+'/i", ' ', $condition ) ), -1, PREG_SPLIT_NO_EMPTY );
+		if ( ! $types || array( 'publish' ) !== $this->values_of( $condition, array( "(?:$posts\\.)?post_status" ), $strings ) || array_diff( $words, array( 'post_type', 'post_status', 'in', 'and', 'or' ) ) ) {
+			return false;
+		}
+		foreach ( array_map( 'intval', explode( ',', $authors ) ) as $author ) {
+			$this->ids['u'][ $author ] = true;
+			$queries                   = array();
+			foreach ( $types as $type ) {
+				$queries[ "s:$type:publish:author:$author" ] = true;
+			}
+			$this->authors[] = array( $author, $types, $queries );
+		}
+		return true;
 	}
 
 	/** Whether a statement asks a table of a plugin for rows by an id, which are noted. */
@@ -2741,31 +2779,43 @@ final class Trellis_Tags {
 		return $lists;
 	}
 
-	/** Lists that differ in their last number together: `sd:revision:inherit:parent:5.7`. */
-	private function post_lists() {
+	/** Lists that differ in their last number together: `sd:revision:inherit:parent:5.7`; in a packed text with differences. */
+	private function post_lists( $is_packed ) {
 		$lists   = array();
 		$numbers = array();
 		foreach ( array_keys( $this->queries ) as $query ) {
 			$list = $this->plain( $query );
-			if ( preg_match( '/^(.+:(?:parent|author|relation):)(\d+)$/D', $list, $part ) ) {
+			if ( preg_match( $is_packed ? '/^((?:k|h:comment|.+:(?:parent|author|relation)):)(\d+)$/D' : '/^(.+:(?:parent|author|relation):)(\d+)$/D', $list, $part ) ) {
 				$numbers[ $part[1] ][ $part[2] ] = true;
 			} else {
 				$lists[ $list ] = true;
 			}
 		}
 		foreach ( $numbers as $beginning => $all ) {
-			$lists += $this->numbered( $beginning, array_keys( $all ) );
+			$lists += $this->numbered( $beginning, array_keys( $all ), $is_packed );
 		}
 		return $lists;
 	}
 
 	/** The numbers behind what they have in common, in texts of at most 191 characters as long as a number has eleven digits. */
-	private function numbered( $beginning, $numbers ) {
+	private function numbered( $beginning, $numbers, $is_packed = false ) {
 		$texts = array();
 		foreach ( array_chunk( $numbers, max( 1, intdiv( 191 - strlen( $beginning ), 12 ) ) ) as $some ) {
-			$texts[ $beginning . implode( '.', $some ) ] = true;
+			$texts[ $beginning . implode( '.', $is_packed ? self::differences( $some ) : $some ) ] = true;
 		}
 		return $texts;
+	}
+
+	/** The first number, and how much each is above the one before it. */
+	private static function differences( $numbers ) {
+		sort( $numbers );
+		return array_map(
+			function ( $number, $before ) {
+				return (int) $number - (int) $before;
+			},
+			$numbers,
+			array_slice( array_merge( array( 0 ), $numbers ), 0, count( $numbers ) )
+		);
 	}
 
 	/** Columns by which posts are listed whose values changes tell, and words of statements. */
@@ -2889,7 +2939,7 @@ final class Trellis_Tags {
 			}
 		}
 		if ( 1 === count( $filter ) && 0 === strpos( $filter[0], ':author:' ) && array( 'publish' ) === $states && $this->asks_for_author( $sql ) ) {
-			$this->authors[ (int) substr( $filter[0], 8 ) ] = array( (array) $types, $queries );
+			$this->authors[] = array( (int) substr( $filter[0], 8 ), (array) $types, $queries );
 		} else {
 			$this->queries += $queries;
 		}
@@ -3041,7 +3091,7 @@ final class Trellis_Tags {
 				}
 			}
 		}
-		foreach ( $this->authors as $author => list( $types, $queries ) ) {
+		foreach ( $this->authors as list( $author, $types, $queries ) ) {
 			// In a network the post may be of another blog.
 			$this->queries += null !== $cache && 1 === count( $this->blogs ) && isset( $cache['posts'] ) && $this->proves( $author, $types, $cache['posts'] ) ? array() : $queries;
 		}
@@ -3068,8 +3118,12 @@ final class Trellis_Tags {
 			$options  = array_diff_key( $options, array_intersect_key( $known, $early ) );
 			$flags   .= 'early;';
 		}
-		$names   = array( 'list' => $this->lists, 'q' => $this->post_lists(), 'o' => $options, 'x' => $this->tables, 'r' => $this->row_lists() );
-		$text    = $this->join( array( 'p', 't', 'u', 'c' ), $names, $flags );
+		$letters = array( 'p', 't', 'u', 'c' );
+		$names   = array( 'list' => $this->lists, 'q' => $this->post_lists( false ), 'o' => $options, 'x' => $this->tables, 'r' => $this->row_lists() );
+		$text    = $this->join( $letters, $names, $flags );
+		if ( strlen( $text ) > self::MAX_BYTES && function_exists( 'gzdeflate' ) ) {
+			$text = 'v2;' . rtrim( base64_encode( gzdeflate( $this->join( $letters, array_merge( $names, array( 'q' => $this->post_lists( true ) ) ), $flags, true ), 9 ) ), '=' );
+		}
 		// Too long: collections and tables alone, known as incomplete.
 		return strlen( $text ) <= self::MAX_BYTES ? $text : $this->join( array(), array( 'list' => array( 'any' => true ), 'x' => $this->tables + array_fill_keys( array_keys( $this->rows ), true ) ), '' );
 	}
@@ -3104,7 +3158,7 @@ final class Trellis_Tags {
 		return substr( preg_replace( '/[^A-Za-z0-9_.:-]/', '_', (string) $name ), 0, 64 );
 	}
 
-	private function join( $letters, $names, $flags ) {
+	private function join( $letters, $names, $flags, $is_packed = false ) {
 		$count = 0;
 		$parts = array();
 		foreach ( $letters as $letter ) {
@@ -3112,7 +3166,7 @@ final class Trellis_Tags {
 			sort( $ids );
 			if ( $ids ) {
 				$count  += count( $ids );
-				$parts[] = "$letter=" . implode( ',', $ids );
+				$parts[] = "$letter=" . implode( ',', $is_packed ? self::differences( $ids ) : $ids );
 			}
 		}
 		foreach ( $names as $name => $list ) {

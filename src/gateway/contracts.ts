@@ -19,6 +19,7 @@ import { withBatch } from '../wordpress/batch.ts'
 import { createSiteContract } from '../wordpress/contract.ts'
 import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
 import { pageChecks, siteChecks } from '../wordpress/site-checks.ts'
+import { companionTags, describedChange } from '../wordpress/tags/companion-tags.ts'
 import { tasksBehindInterface, tasksBehindPages } from '../wordpress/tags/scheduled-tasks.ts'
 import { actsAtPages, uncacheableReasonOf } from '../wordpress/tags/uncacheable.ts'
 
@@ -41,7 +42,12 @@ const createContract = async (
       return createOpenContract(service, { ...options, uncacheableReasonOf, actsAsWrite: actsAtPages })
     case 'graphql':
       // WordPress may be behind it.
-      return createGraphqlContract(service, { ...options, uncacheableReasonOf, actsAsWrite: actsAtPages })
+      return createGraphqlContract(service, {
+        ...options,
+        uncacheableReasonOf,
+        actsAsWrite: actsAtPages,
+        companion: { describe: companionTags, describedChange },
+      })
     case 'openapi':
       return withBatch(batchPath, service, limits, await createDocumentContract(service, options))
     case 'plants':

@@ -8,7 +8,7 @@ import { createRowsInUse } from '../service/router.ts'
 import type { Endpoint, RouteMatch, Row } from '../service/row.ts'
 import { graphqlShape } from './errors.ts'
 import { Requests } from './requests.ts'
-import { createGraphqlTagger } from './tagger.ts'
+import { type Companion, createGraphqlTagger } from './tagger.ts'
 
 const endpoint: Endpoint = {
   methods: ['GET', 'POST', 'QUERY'],
@@ -66,12 +66,13 @@ const planByContent = (method: string, taken: Endpoint, fields: RequestHeaders):
 
 type Options = Pick<Contract, 'policyFor' | 'uncacheableReasonOf' | 'actsAsWrite'> & {
   readonly limits: { readonly jsonDepth: number }
+  readonly companion: Companion
 }
 
 /** A GraphQL endpoint: the operation that a request asks for decides what it does. */
 export const createGraphqlContract = (
   config: GraphqlConfig,
-  { limits, policyFor, ...reads }: Options,
+  { limits, policyFor, companion, ...reads }: Options,
 ): Contract => {
   const requests = new Requests(config.graphql, limits.jsonDepth, policyFor)
   return {
@@ -96,7 +97,7 @@ export const createGraphqlContract = (
     items: plainItems,
     // Rules name operations, which the content of a request decides.
     policyFor: () => ({ ...policyFor('query', '/'), rule: undefined }),
-    tagger: createGraphqlTagger({ service: config.name, tags: config.graphql.tags }),
+    tagger: createGraphqlTagger({ service: config.name, tags: config.graphql.tags, companion }),
     // Whether anything was executed shows in the content.
     readsWriteResponse: (_row, isUpload) => !isUpload,
     invalidatesTargets: false,

@@ -9,7 +9,7 @@ import {
 } from '../cache/tagger.ts'
 import { isJsonObject, ownMember } from '../http/json-text.ts'
 import { essence, headerValue, headerValues } from '../http/message.ts'
-import type { Tagger } from '../service/contract.ts'
+import type { Change, Tagger } from '../service/contract.ts'
 
 const mediaTypes: ReadonlySet<string> = new Set(['application/json', 'application/graphql-response+json'])
 
@@ -45,6 +45,16 @@ const changedNothing = (response: WriteResponse | undefined): boolean => {
   return isJsonObject(value) && Array.isArray(value['errors']) && !Object.hasOwn(value, 'data')
 }
 
+/** What the companion of a WordPress behind the endpoint says in responses, and of changes. */
+export type Companion = {
+  describe(
+    names: TagNames,
+    response: TaggedResponse,
+  ): { readonly tags: readonly string[]; readonly isComplete: boolean }
+  /** The tags of a change on responses that are described completely; undefined when it may reach all of them. */
+  describedChange(names: TagNames, change: Change): readonly string[] | undefined
+}
+
 const longestTag = 128
 
 /** The keys by which WPGraphQL Smart Cache purges. */
@@ -54,22 +64,49 @@ const wordpressKeys = (names: TagNames, { headers: fields }: TaggedResponse): re
     .filter((key) => key !== '' && key.length <= longestTag)
     .map((key) => names.upstream(key))
 
+/** A change of which not everything is known is one of everything, like more tags than these. */
+const maxTags = 5_000
+
+/** The tags of changes: all responses that are not described completely, and what the companion says of the others. */
+const changedTags = (
+  { describedChange }: Companion,
+  names: TagNames,
+  changes: readonly Change[],
+): readonly string[] | undefined => {
+  if (changes.length === 0) return []
+  const tags = new Set([names.undescribed])
+  for (const change of changes) {
+    const described = describedChange(names, change)
+    if (described === undefined || tags.size > maxTags) return undefined
+    for (const tag of described) tags.add(tag)
+  }
+  return [...tags]
+}
+
 /**
- * A mutation drops everything, and tags of the upstream let others purge less. `complete`: a mutation drops only the groups that its
+ * A mutation drops everything, unless the companion has reported what it wrote. `complete`: a mutation drops only the groups that its
  * response names (RFC 9875 §3), where it names some.
  */
 export const createGraphqlTagger = (options: {
   readonly service: string
   readonly tags: 'partial' | 'complete'
+  readonly companion: Companion
 }): Tagger => {
+  const { companion } = options
   const names = createTagNames(options.service)
   return {
-    storedTags: (_found, _args, response) => [
-      names.all,
-      ...upstreamTags(names, response.headers),
-      ...wordpressKeys(names, response),
-    ],
-    callers: undefined,
+    storedTags: (_found, _args, response) => {
+      const described = companion.describe(names, response)
+      return [
+        names.all,
+        ...(described.isComplete ? [] : [names.undescribed]),
+        ...new Set(described.tags),
+        ...upstreamTags(names, response.headers),
+        ...wordpressKeys(names, response),
+      ]
+    },
+    // A cart or a session that a write changes without a report is shown to its own caller.
+    callers: names.callers,
     undeclared: undefined,
     isReadable,
     writtenTags: (_found, _args, _method, response, _shown, isReported = false) => {
@@ -81,6 +118,6 @@ export const createGraphqlTagger = (options: {
       return groups.length > 0 ? groups : [names.all]
     },
     everything: names.all,
-    changedTags: () => undefined,
+    changedTags: (changes) => changedTags(companion, names, changes),
   }
 }

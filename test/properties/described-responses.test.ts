@@ -1,3 +1,4 @@
+import { deflateRawSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Change } from '../../src/service/contract.ts'
@@ -271,4 +272,40 @@ test('a write drops what the table says in responses of both kinds, and nothing 
   expect(written(false).some((tag) => described.has(tag))).toBe(true)
   expect(written(true).some((tag) => described.has(tag))).toBe(false)
   expect(written(true)).toEqual([])
+})
+
+const differences = (numbers: readonly number[]): readonly number[] =>
+  numbers.map((number, at) => number - (numbers[at - 1] ?? 0))
+
+const packed = (text: string): string => `v2;${deflateRawSync(text).toString('base64').replace(/=+$/, '')}`
+
+const numbers = fc
+  .uniqueArray(fc.integer({ min: 1, max: 99_999_999_999 }), { minLength: 1, maxLength: 14 })
+  .map((all) => all.sort((a, b) => a - b))
+const numberedList = fc.constantFrom('k:', 'h:comment:', 'sd:post:publish:author:', 's:any:any:relation:')
+const otherList = fc.constantFrom('t:2024', 't:007', 'sw:post:publish:name:012345678901', 'n:category')
+
+test('a packed text has the tags of the plain one', () => {
+  fc.assert(
+    fc.property(numbers, numbers, numberedList, otherList, (ids, more, beginning, other) => {
+      const lists = more.map((number) => `${beginning}${number}`)
+      const plain = complete(`p=${ids}`, `u=${more}`, `q=${[other, ...lists]}`)
+      const text = complete(
+        `p=${differences(ids)}`,
+        `u=${differences(more)}`,
+        `q=${other},${beginning}${differences(more).join('.')}`,
+      )
+      expect(storedTags(packed(text))).toEqual(storedTags(plain))
+    }),
+  )
+})
+
+test.each([
+  ['no base64', 'v2;!!!'],
+  ['no deflated text', 'v2;AAAA'],
+  ['a text of another version', packed('v3;n=0;complete;blogs=1')],
+  ['one that is longer than any', packed(`v1;n=1;complete;blogs=1;p=${'1'.repeat(100_000)}`)],
+  ['ids that are no numbers', packed('v1;n=2;complete;blogs=1;p=1,a')],
+])('%s counts as damaged: every change drops the response', (_, text) => {
+  expect(drops({ kind: 'user', id: 9 }, text)).toBe(true)
 })

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { TagNames } from '../../cache/tagger.ts'
 import { ownText, type ResponseHead } from '../../http/message.ts'
 import type { Change, ChangedState, MaybeState } from '../../service/contract.ts'
+import { unpackedText, unpackedValues } from './packed-description.ts'
 
 /**
  * Kinds of ids and names in Trellis-Tags: posts, terms, users, comments, menus, lists of a whole type, lists that are known by what
@@ -26,20 +27,26 @@ const blogsPattern = /^\d{1,10}(?:,\d{1,10}){0,3}$/
  * The lists in the text; undefined when it is damaged. `n` counts the ids and names in all of them. `plain`: the response shows neither
  * how many posts a term has nor how many comments a post has.
  */
-const descriptionIn = (text: string) => {
+const descriptionIn = (received: string) => {
+  const isPacked = received.startsWith('v2;')
+  const text = isPacked ? unpackedText(received.slice(3), longestList) : received
+  if (text === undefined || text.length > longestList) return undefined
   const [version, ...parts] = text.split(';')
   const members = new Map(parts.map((part) => part.split('=', 2) as [string, string | undefined]))
-  if (text.length > longestList || version !== 'v1' || members.size < parts.length) return undefined
-  const lists = [...members].flatMap(([kind, list]) =>
-    flags.has(kind) ? [] : [{ kind, values: list === undefined || list === '' ? [] : list.split(',') }],
-  )
+  if (version !== 'v1' || members.size < parts.length) return undefined
+  const lists = [...members].flatMap(([kind, list]) => {
+    if (flags.has(kind)) return []
+    const written = list === undefined || list === '' ? [] : list.split(',')
+    const values = isPacked ? unpackedValues(kind, written) : written
+    return [{ kind, values, count: written.length }]
+  })
   const values = lists.flatMap((list) => list.values)
   const blogs = members.get('blogs') ?? ''
   const isSound =
     blogsPattern.test(blogs) &&
     lists.every(({ kind }) => taggedKinds.has(kind)) &&
     values.every((value) => valuePattern.test(value)) &&
-    members.get('n') === String(values.length)
+    members.get('n') === String(lists.reduce((sum, { count }) => sum + count, 0))
   if (!isSound) return undefined
   const [isComplete, isPlain] = [members.has('complete'), members.has('plain')]
   const sets = optionSets.filter((set) => members.has(set))

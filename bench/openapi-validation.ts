@@ -1,4 +1,6 @@
 /** What routing, validation and the canonical query of an OpenAPI request cost: npm run bench:openapi. Medians of CPU time. */
+
+import { atOnce } from '../src/http/bodies/turns.ts'
 import { loadDocument } from '../src/openapi/document/load-document.ts'
 import { createOpenApiRequests } from '../src/openapi/requests/openapi-requests.ts'
 import { median } from './statistics.ts'
@@ -40,11 +42,13 @@ const document = {
 
 const reading = loadDocument({ root: 'api.json', files: { 'api.json': document } })
 if (reading.kind === 'faults') throw new Error(JSON.stringify(reading.faults))
-const { find, validator } = createOpenApiRequests(reading.contract, {
-  limits: { queryParameters: 256, jsonDepth: 64 },
-  unknownParameters: 'forward',
-  trackingParameters: ['utm_*'],
-})
+const { find, validator } = atOnce(
+  createOpenApiRequests(reading.contract, {
+    limits: { queryParameters: 256, jsonDepth: 64 },
+    unknownParameters: 'forward',
+    trackingParameters: ['utm_*'],
+  }),
+)
 
 const items = Array.from({ length: 36 }, (_, id) => ({
   id,

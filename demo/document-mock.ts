@@ -1,3 +1,4 @@
+import { atOnce } from '../src/http/bodies/turns.ts'
 import { isJsonObject } from '../src/http/json-text.ts'
 import { requestHeader } from '../src/http/message.ts'
 import {
@@ -117,11 +118,13 @@ const reply = (bundle: ApiBundle, operation: Located, { code, example }: Prefere
 export const startDocumentMock = (options: DocumentMockOptions): Promise<EmbeddedUpstream> => {
   const { bundle, contract } = options.document
   const operations = locateOperations(bundle)
-  const { find } = createOpenApiRequests(contract, {
-    limits: { queryParameters: 1_000, jsonDepth: 64 },
-    unknownParameters: 'forward',
-    trackingParameters: [],
-  })
+  const { find } = atOnce(
+    createOpenApiRequests(contract, {
+      limits: { queryParameters: 1_000, jsonDepth: 64 },
+      unknownParameters: 'forward',
+      trackingParameters: [],
+    }),
+  )
   const prefix = options.basePath.replace(/\/$/, '')
   const response = (request: ReceivedRequest): EmbeddedReply => {
     const [target = ''] = request.target.split('?', 1)

@@ -6,6 +6,7 @@ import { faultLine } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
 import { restartKeys, sameSettings } from '../config/same-settings.ts'
 import type { Service } from '../exchange/exchange.ts'
+import { nextTurn } from '../http/bodies/turns.ts'
 import type { Log } from '../observability/logger.ts'
 import { documentChanges } from '../openapi/hints.ts'
 import { strippedHeaders } from '../service/decide.ts'
@@ -157,6 +158,8 @@ export const createReload = (parts: ReloadParts): (() => Promise<ReloadOutcome>)
     // Others may have this configuration already. The writes of this process did not reach what they stored of services that it did
     // not have, although these have an upstream in common.
     await parts.broadcast(invalidationsOfReplaced(last, next))
+    // Two large documents are compared in a turn of their own.
+    await nextTurn()
     const documents = documentChanges(last.config, config)
     return documents.length === 0 ? { kind: 'applied', hash } : { kind: 'applied', hash, documents }
   }

@@ -3,7 +3,7 @@ import { plantsDocument } from '../config/api-document.ts'
 import type { OpenApiConfig, PlantsConfig } from '../config/config.ts'
 import { firstRules } from '../config/rule-match.ts'
 import { GatewayError } from '../errors.ts'
-import { nextTurn } from '../http/bodies/turns.ts'
+import { atOnce, inTurns, nextTurn } from '../http/bodies/turns.ts'
 import { hasBearer } from '../http/credential-headers.ts'
 import { isUnusualName } from '../http/forwardable-headers.ts'
 import { type RequestHeaders, requestHeader } from '../http/message.ts'
@@ -115,9 +115,8 @@ export const createDocumentContract = async (
 ): Promise<Contract> => {
   const document = config.document.contract
   const createRequests = await loadRequests()
-  // Each of these steps reads the whole document.
-  await nextTurn()
-  const requests = createRequests(document, requestOptions(config, limits))
+  const requests = await inTurns(createRequests(document, requestOptions(config, limits)), '')
+  // Reads the whole document.
   await nextTurn()
   const resources =
     config.invalidation === 'structural' ? inferResources(document.operations, config.resources) : undefined
@@ -177,11 +176,13 @@ export const plantStoreRequests = async (
 ): Promise<OpenApiRequests> => {
   const createRequests = await loadRequests()
   const { contract } = plantsDocument(config.limitParameter)
-  const { validator } = createRequests(contract, {
-    ...requestOptions(config, limits),
-    refusalOf: plantRefusal(config.limitParameter),
-    hasDecodedPaths: true,
-  })
+  const { validator } = atOnce(
+    createRequests(contract, {
+      ...requestOptions(config, limits),
+      refusalOf: plantRefusal(config.limitParameter),
+      hasDecodedPaths: true,
+    }),
+  )
   return { find: createRouter(plantStoreRows(config)).find, validator }
 }
 

@@ -12,7 +12,7 @@ import {
 import type { ServiceConfig } from '../config/config.ts'
 import { firstRules } from '../config/rule-match.ts'
 import { GatewayError } from '../errors.ts'
-import { inTurns } from '../http/bodies/turns.ts'
+import { inTurns, nowOrInTurns } from '../http/bodies/turns.ts'
 import { createRecentValues } from '../http/memo.ts'
 import { type GatewayResponse, type RequestHeaders, targetOf } from '../http/message.ts'
 import { type Effect, isSafe } from '../http/methods.ts'
@@ -200,10 +200,13 @@ export const canonicalOf = (
       )
     : uncheckedOf(contract, method, matching, sent.query)
 
-/** Shorter contents are checked within a millisecond or two. */
+/** Most shorter contents are checked within a millisecond or two, in this turn. */
 const shortContent = 16 * 1024
 
-/** The same for any content: a long one is read and checked in several turns of the event loop. `client`: the address that sent it. */
+/**
+ * The same for any content: what takes long is read and checked in several turns of the event loop, such as a content that is the first
+ * one of its schema. `client`: the address that sent it.
+ */
 export const canonicalInTurns = (
   contract: Contract,
   method: string,
@@ -211,11 +214,14 @@ export const canonicalInTurns = (
   sent: Sent,
   client: string,
 ): Canonical | RefusedArguments | Promise<Canonical | RefusedArguments> => {
-  if (matching.kind !== 'found' || sent.content === undefined || sent.content.length <= shortContent)
+  if (matching.kind !== 'found' || sent.content === undefined)
     return canonicalOf(contract, method, matching, sent)
-  return inTurns(piecesOf(contract.validator, validationInput(method, matching, sent)), client).then(
-    (validation) => validated(contract, method, matching, validation),
-  )
+  const work = piecesOf(contract.validator, validationInput(method, matching, sent))
+  const isShort = sent.content.length <= shortContent
+  const validation = isShort ? nowOrInTurns(work, client) : inTurns(work, client)
+  return validation instanceof Promise
+    ? validation.then((later) => validated(contract, method, matching, later))
+    : validated(contract, method, matching, validation)
 }
 
 const validated = (

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { readDocument } from '../../src/cli/document-config.ts'
+import { atOnce } from '../../src/http/bodies/turns.ts'
 import { type ApiContract, loadDocument } from '../../src/openapi/document/load-document.ts'
 import { type Operation, operationOf } from '../../src/openapi/document/operation.ts'
 import { createOpenApiRequests } from '../../src/openapi/requests/openapi-requests.ts'
@@ -224,11 +225,13 @@ const decoded = (text: string, { parameters: declared }: Operation): string => {
 }
 
 describe.each(contracts)('canonical queries of $title', ({ contract }) => {
-  const { validator } = createOpenApiRequests(contract, {
-    limits: { queryParameters: 256, jsonDepth: 64 },
-    unknownParameters: 'forward',
-    trackingParameters: [],
-  })
+  const { validator } = atOnce(
+    createOpenApiRequests(contract, {
+      limits: { queryParameters: 256, jsonDepth: 64 },
+      unknownParameters: 'forward',
+      trackingParameters: [],
+    }),
+  )
   const endpoints = contract.rows.flatMap((row) =>
     row.endpoints
       .map((endpoint) => ({ row, endpoint, operation: operationOf(endpoint) as Operation }))
@@ -276,11 +279,13 @@ test(`64-bit integers are compared as BigInt compares them: ${count} integers`, 
   timeout: 60_000 + count,
 }, () => {
   const contract = contractOf(styles)
-  const requests = createOpenApiRequests(contract, {
-    limits: { queryParameters: 256, jsonDepth: 64 },
-    unknownParameters: 'forward',
-    trackingParameters: [],
-  })
+  const requests = atOnce(
+    createOpenApiRequests(contract, {
+      limits: { queryParameters: 256, jsonDepth: 64 },
+      unknownParameters: 'forward',
+      trackingParameters: [],
+    }),
+  )
   const found = requests.find('GET', '/x')
   if (found.kind !== 'found') throw new Error(found.kind)
   const random = randomFrom(firstSeed)

@@ -66,13 +66,16 @@ const refusalOf = (faults: readonly SchemaFault[]): RequestFault | undefined => 
 
 const maxParts = 10_000
 
-const checkValue = (
+function* checkValue(
   { schema }: BodyContent,
   value: unknown,
   exact: ExactIntegers,
   octets: number,
   { checker }: ValueParts,
-): RequestFault | undefined => refusalOf(checker.check(schema, value, exact, octets))
+): Pieces<RequestFault | undefined> {
+  yield
+  return refusalOf(yield* checker.checkInPieces(schema, value, exact, octets))
+}
 
 /** A member of a form is written as a parameter of a query is. */
 const memberOf = ({ members }: BodyContent, name: string, schema: Parameter['schema']): Parameter => ({
@@ -223,12 +226,10 @@ function* checkForm(
   if (pairs === undefined) return invalid('', 'is not a form that can be read')
   yield
   const reading = yield* readForm(pairs, described, parts)
-  parts.checker.uncheckable(described.schema)
-  yield
   if ('kind' in reading) return reading
   const { value, isRead } = reading
   return isRead
-    ? checkValue(described, Object.fromEntries(value), noExactIntegers, content.length, parts)
+    ? yield* checkValue(described, Object.fromEntries(value), noExactIntegers, content.length, parts)
     : undefined
 }
 
@@ -238,12 +239,9 @@ function* checkJson(
   parts: ValueParts,
 ): Pieces<RequestFault | undefined> {
   const reading = yield* readExactJson(content, parts)
-  // To compile a schema is a piece of its own.
-  parts.checker.uncheckable(described.schema)
-  yield
   return reading.kind === 'refused'
     ? invalid('', reading.detail, reading.subject)
-    : checkValue(described, reading.value, reading.exact, content.length, parts)
+    : yield* checkValue(described, reading.value, reading.exact, content.length, parts)
 }
 
 /** The query as the one value that `in: querystring` describes. */

@@ -251,7 +251,7 @@ const encodedValues = (values: Readonly<Record<string, string>>): Readonly<Recor
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, encodeURIComponent(value)]))
 
 /** Validates requests against the operations of a document, and writes their query in the one spelling of its meaning. */
-export const createOpenApiRequests = (
+export function* createOpenApiRequests(
   {
     rows,
     definitions,
@@ -260,7 +260,7 @@ export const createOpenApiRequests = (
     hasFormQueries,
   }: Pick<ApiContract, 'rows' | 'definitions' | 'keyParameters' | 'hasStrictIntegers' | 'hasFormQueries'>,
   options: OpenApiRequestsOptions,
-): OpenApiRequests => {
+): Pieces<OpenApiRequests> {
   const { limits, refusalOf = problemOf, hasDecodedPaths = false } = options
   const parts: ValueParts = {
     checker: createSchemaChecker(definitions),
@@ -311,5 +311,5 @@ export const createOpenApiRequests = (
     }
   })
 
-  return { find: createTemplateRouter(rows).find, validator }
+  return { find: (yield* createTemplateRouter(rows)).find, validator }
 }

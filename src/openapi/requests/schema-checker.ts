@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
-import { _, Ajv2020, type KeywordCxt, str, type ValidateFunction } from 'ajv/dist/2020.js'
+import { _, Ajv2020, type KeywordCxt, str } from 'ajv/dist/2020.js'
 import type { DataValidationCxt } from 'ajv/dist/types/index.js'
+import { atOnce, type Pieces } from '../../http/bodies/turns.ts'
 import { memoizeByObject } from '../../http/memo.ts'
 import type { RequestSchema } from '../document/request-schema.ts'
 import {
@@ -13,6 +14,7 @@ import {
   isMultiple,
 } from './exact-numbers.ts'
 import { safePattern } from './safe-pattern.ts'
+import { type Compiled, createSchemaCompiler } from './schema-compiler.ts'
 import { faultsOf, type SchemaFault } from './schema-faults.ts'
 
 /** Texts of integers that a number of 53 bits does not hold, or whose form matters, by the JSON Pointer of their value. */
@@ -24,6 +26,13 @@ export type SchemaChecker = {
    * checked.
    */
   check(schema: RequestSchema, value: unknown, exact: ExactIntegers, octets?: number): readonly SchemaFault[]
+  /** The same; to compile the schema takes pieces of its own. */
+  checkInPieces(
+    schema: RequestSchema,
+    value: unknown,
+    exact: ExactIntegers,
+    octets?: number,
+  ): Pieces<readonly SchemaFault[]>
   /** Compiles the schema; the reason when it cannot be checked. */
   uncheckable(schema: RequestSchema): string | undefined
 }
@@ -210,8 +219,6 @@ class TooManySteps extends Error {}
 
 const tooLong: readonly SchemaFault[] = [{ pointer: '', detail: 'takes too long to check' }]
 
-type Compiled = ValidateFunction | { readonly reason: string }
-
 /** Checks values against schemas of one document. Each schema is compiled on first use. */
 export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSchema>): SchemaChecker => {
   // Validation is synchronous, so that one variable serves all.
@@ -362,28 +369,8 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
     })
     return ajv
   }
-  const createCompiler = (allErrors: boolean): ((schema: object) => Compiled) => {
-    let prepared: Ajv2020 | undefined
-    let addedCount = 0
-    /** Those of response schemas come with the first response of their operation. */
-    const addDefinitions = (ajv: Ajv2020): void => {
-      if (addedCount === definitions.size) return
-      for (const [name, schema] of [...definitions].slice(addedCount))
-        ajv.addSchema(runnable(schema) as object, name)
-      addedCount = definitions.size
-    }
-    return memoizeByObject((schema: object): Compiled => {
-      prepared ??= prepare(allErrors)
-      addDefinitions(prepared)
-      try {
-        return prepared.compile(runnable(schema) as object)
-      } catch (error) {
-        return { reason: error instanceof Error ? error.message : String(error) }
-      }
-    })
-  }
-  const compile = createCompiler(false)
-  const compileForAll = createCompiler(true)
+  const compiler = createSchemaCompiler(definitions, () => prepare(false), runnable)
+  const compilerForAll = createSchemaCompiler(definitions, () => prepare(true), runnable)
   const check = (
     validate: Compiled,
     value: unknown,
@@ -402,19 +389,28 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       exactNow = noExactIntegers
     }
   }
+  function* checkInPieces(
+    schema: RequestSchema,
+    value: unknown,
+    exact: ExactIntegers,
+    octets = 0,
+  ): Pieces<readonly SchemaFault[]> {
+    if (schema === true) return []
+    if (schema === false) return [{ pointer: '', detail: 'is not allowed' }]
+    const validate = yield* compiler.inPieces(schema)
+    const faults = check(validate, value, exact, maxSteps(octets))
+    if (faults.length === 0 || faults === tooLong || !isShort(value)) return faults
+    const left = stepsLeft
+    const validateForAll = yield* compilerForAll.inPieces(schema)
+    const allFaults = check(validateForAll, value, exact, left)
+    return allFaults === tooLong ? faults : allFaults
+  }
   return {
-    check: (schema, value, exact, octets = 0) => {
-      if (schema === true) return []
-      if (schema === false) return [{ pointer: '', detail: 'is not allowed' }]
-      const faults = check(compile(schema), value, exact, maxSteps(octets))
-      if (faults.length === 0 || faults === tooLong || !isShort(value)) return faults
-      const left = stepsLeft
-      const allFaults = check(compileForAll(schema), value, exact, left)
-      return allFaults === tooLong ? faults : allFaults
-    },
+    checkInPieces,
+    check: (schema, value, exact, octets) => atOnce(checkInPieces(schema, value, exact, octets)),
     uncheckable: (schema) => {
       if (typeof schema === 'boolean') return undefined
-      const validate = compile(schema)
+      const validate = compiler.atOnce(schema)
       return typeof validate === 'function' ? undefined : validate.reason
     },
   }

@@ -1,3 +1,4 @@
+import { atOnce } from '../../../src/http/bodies/turns.ts'
 import { inferResources } from '../../../src/openapi/document/resources.ts'
 import { createOpenApiRequests } from '../../../src/openapi/requests/openapi-requests.ts'
 import { createServiceTagger, createStructuralTagger } from '../../../src/openapi/tags/structural-tagger.ts'
@@ -234,11 +235,13 @@ export const checkTags = (
   const random = randomOf(seed)
   const service = randomService(random, plan.undeclared)
   const contract = contractOf(service.document)
-  const requests = createOpenApiRequests(contract, {
-    limits: { queryParameters: 256, jsonDepth: 64 },
-    unknownParameters: 'forward',
-    trackingParameters: [],
-  })
+  const requests = atOnce(
+    createOpenApiRequests(contract, {
+      limits: { queryParameters: 256, jsonDepth: 64 },
+      unknownParameters: 'forward',
+      trackingParameters: [],
+    }),
+  )
   const tagger: Tagger =
     mode === 'service'
       ? createServiceTagger({ service: 's' })

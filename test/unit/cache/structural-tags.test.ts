@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { atOnce } from '../../../src/http/bodies/turns.ts'
 import { inferResources } from '../../../src/openapi/document/resources.ts'
 import { createOpenApiRequests } from '../../../src/openapi/requests/openapi-requests.ts'
 import { createStructuralTagger } from '../../../src/openapi/tags/structural-tagger.ts'
@@ -66,11 +67,13 @@ test('a declared member that has a name and an id is reached by writes under eit
       },
     },
   })
-  const requests = createOpenApiRequests(contract, {
-    limits: { queryParameters: 256, jsonDepth: 64 },
-    unknownParameters: 'forward',
-    trackingParameters: [],
-  })
+  const requests = atOnce(
+    createOpenApiRequests(contract, {
+      limits: { queryParameters: 256, jsonDepth: 64 },
+      unknownParameters: 'forward',
+      trackingParameters: [],
+    }),
+  )
   const found = (method: string, path: string) => {
     const routeMatch = requests.find(method, path)
     if (routeMatch.kind !== 'found') throw new Error(`${method} ${path}: ${routeMatch.kind}`)

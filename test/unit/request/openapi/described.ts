@@ -1,5 +1,9 @@
+import { atOnce } from '../../../../src/http/bodies/turns.ts'
 import { type ApiContract, loadDocument } from '../../../../src/openapi/document/load-document.ts'
-import { createOpenApiRequests } from '../../../../src/openapi/requests/openapi-requests.ts'
+import {
+  createOpenApiRequests,
+  type OpenApiRequests,
+} from '../../../../src/openapi/requests/openapi-requests.ts'
 import type { Validation } from '../../../../src/service/contract.ts'
 
 /** The contract of a document that is given as data. */
@@ -17,16 +21,18 @@ export type Described = {
     readonly headers?: Readonly<Record<string, string>>
     readonly content?: string
   }): Validation
-  find: ReturnType<typeof createOpenApiRequests>['find']
+  find: OpenApiRequests['find']
 }
 
 /** Checks requests against a document. */
 export const described = (document: object): Described => {
-  const requests = createOpenApiRequests(contractOf(document), {
-    limits: { queryParameters: 256, jsonDepth: 64 },
-    unknownParameters: 'forward',
-    trackingParameters: [],
-  })
+  const requests = atOnce(
+    createOpenApiRequests(contractOf(document), {
+      limits: { queryParameters: 256, jsonDepth: 64 },
+      unknownParameters: 'forward',
+      trackingParameters: [],
+    }),
+  )
   return {
     find: requests.find,
     validate: ({ method = 'GET', path = '/x', query = '', headers = {}, content }) => {

@@ -42,3 +42,25 @@ export class Deadline {
     clearImmediate(this.#last)
   }
 }
+
+/**
+ * Runs with a controller that aborts after `ms` milliseconds (`TimeoutError`), or when `parent` does. In place of
+ * `AbortSignal.any`: Node 20 may collect a combined signal that only listeners refer to, and then never aborts it.
+ */
+export const withTimeout = async <Value>(
+  ms: number,
+  run: (abort: AbortController) => Promise<Value>,
+  parent?: AbortSignal,
+): Promise<Value> => {
+  const abort = new AbortController()
+  const follow = (): void => abort.abort(parent?.reason)
+  const timer = setTimeout(() => abort.abort(new DOMException('timeout', 'TimeoutError')), ms)
+  parent?.addEventListener('abort', follow)
+  if (parent?.aborted === true) follow()
+  try {
+    return await run(abort)
+  } finally {
+    clearTimeout(timer)
+    parent?.removeEventListener('abort', follow)
+  }
+}

@@ -1,5 +1,6 @@
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { buildConnector, Client } from 'undici'
+import { withTimeout } from '../clock.ts'
 import type { PurgeTargetConfig } from '../config/config.ts'
 import { guardConnection } from '../upstream/guard-connection.ts'
 import { maxInterimResponses } from '../upstream/messages.ts'
@@ -68,35 +69,32 @@ export const createSender = (
     },
   })
   return {
-    send: async ({ method, path, headers, body }: CachePurge): Promise<string | undefined> => {
-      const flooded = new AbortController()
-      let interim = 0
-      const {
-        statusCode,
-        headers: headerLines,
-        body: response,
-      } = await client.request({
-        // Any token is a method (RFC 9110 §9.1); the types name those of WHATWG.
-        method: method as 'POST',
-        path,
-        headers,
-        body: body ?? null,
-        signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), flooded.signal]),
-        onInfo: () => {
-          interim += 1
-          if (interim > maxInterimResponses) flooded.abort(new Unconfirmed('too-many-interim-responses'))
-        },
-      })
-      let content = ''
-      for await (const chunk of response) {
-        content += String(chunk)
-        if (content.length > maxResponseBytes) throw new Unconfirmed('response-too-long')
-      }
-      if (statusCode < 200 || statusCode > 299)
-        throw new Unconfirmed(`status-${statusCode}`, retryAfterMs(headerLines['retry-after']))
-      if (!confirms(content)) throw new Unconfirmed('not-confirmed')
-      return processIdIn(headerLines['trellis-receiver'])
-    },
+    send: ({ method, path, headers, body }: CachePurge): Promise<string | undefined> =>
+      withTimeout(timeoutMs, async (abort) => {
+        let interim = 0
+        const response = await client.request({
+          // Any token is a method (RFC 9110 §9.1); the types name those of WHATWG.
+          method: method as 'POST',
+          path,
+          headers,
+          body: body ?? null,
+          signal: abort.signal,
+          onInfo: () => {
+            interim += 1
+            if (interim > maxInterimResponses) abort.abort(new Unconfirmed('too-many-interim-responses'))
+          },
+        })
+        let content = ''
+        for await (const chunk of response.body) {
+          content += String(chunk)
+          if (content.length > maxResponseBytes) throw new Unconfirmed('response-too-long')
+        }
+        const { statusCode } = response
+        if (statusCode < 200 || statusCode > 299)
+          throw new Unconfirmed(`status-${statusCode}`, retryAfterMs(response.headers['retry-after']))
+        if (!confirms(content)) throw new Unconfirmed('not-confirmed')
+        return processIdIn(response.headers['trellis-receiver'])
+      }),
     close: (): Promise<void> => client.destroy(),
   }
 }

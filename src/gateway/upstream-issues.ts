@@ -233,7 +233,7 @@ const asking = async <Service extends ServiceConfig, Value>(
   )
   const address = addressOf(service, publicUrl)
   const { protocol } = new URL(address.publicUrl)
-  const whole = AbortSignal.timeout(serviceMs)
+  const ended = systemClock.monotonic() + serviceMs
   const servers = new Set(targetsOf(service).map(serverOf))
   const forwarded = ['x-forwarded-host', address.publicHost, 'x-forwarded-proto', protocol.slice(0, -1)]
   const ask: UpstreamCheck['ask'] = async (target, more = []) => {
@@ -241,7 +241,7 @@ const asking = async <Service extends ServiceConfig, Value>(
       const request = {
         target,
         headers: ['accept-encoding', 'identity', 'user-agent', 'trellis', ...forwarded, ...more],
-        signal: AbortSignal.any([whole, AbortSignal.timeout(askMs)]),
+        signal: AbortSignal.timeout(Math.max(0, Math.min(askMs, ended - systemClock.monotonic()))),
       }
       const { status, headers, content = Buffer.alloc(0) } = await ownGet(upstream, request, maxBytes)
       return { kind: 'answer', status, headers, content }

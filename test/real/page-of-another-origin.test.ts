@@ -253,7 +253,9 @@ describeWith('php', 'a page of another origin', () => {
               ({ status, code, params }) => [status, code, Object.keys(params ?? {}).join()].join(' ').trim(),
             )
           const first = await api.posts()
-          const again = await api.posts()
+          // The first reading of the site's index may come in between: responses from before it are fetched again.
+          let again = await api.posts()
+          for (let reads = 0; reads < 20 && !again.from.includes('hit'); reads += 1) again = await api.posts()
           const id = await api.createPost(user, secret, { title: 'From the page', status: 'publish' })
           const after = await api.posts()
           const many = [{ title: 'One' }, { title: 'Two', status: 7 }]

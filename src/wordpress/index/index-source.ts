@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Clock } from '../../clock.ts'
+import { type Clock, withTimeout } from '../../clock.ts'
 import type { Pieces } from '../../http/bodies/turns.ts'
 import { type JsonObject, ownMember } from '../../http/json-text.ts'
 import type { IndexRefusal } from '../../service/connection.ts'
@@ -44,14 +44,17 @@ export const createIndexSource = (options: IndexSourceOptions) => {
     timer.unref()
   }
 
-  const ask = async (): Promise<IndexResponse | Failure> => {
-    const timeout = AbortSignal.timeout(options.timeoutMs)
-    try {
-      return await options.fetchIndex(AbortSignal.any([closing.signal, timeout]))
-    } catch (cause) {
-      return { reason: timeout.aborted ? 'timeout' : 'unreachable', cause }
-    }
-  }
+  const ask = (): Promise<IndexResponse | Failure> =>
+    withTimeout(
+      options.timeoutMs,
+      ({ signal }) =>
+        options
+          .fetchIndex(signal)
+          .catch(
+            (cause: unknown): Failure => ({ reason: signal.aborted ? 'timeout' : 'unreachable', cause }),
+          ),
+      closing.signal,
+    )
 
   const attempt = async (begun: number): Promise<void> => {
     if (closing.signal.aborted) return

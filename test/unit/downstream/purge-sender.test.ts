@@ -1,6 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkConfig } from '../../../src/config/load.ts'
-import { createSender } from '../../../src/downstream/purge-sender.ts'
+import { causeOf, createSender } from '../../../src/downstream/purge-sender.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
 
 let origin: Origin
@@ -10,8 +13,8 @@ beforeAll(async () => {
 })
 afterAll(() => origin.close())
 
-const senderTo = async (url: string) => {
-  const receivers = [{ type: 'webhook', url, secret: 's' }]
+const senderTo = async (url: string, more: object = {}) => {
+  const receivers = [{ type: 'webhook', url, secret: 's', ...more }]
   const blog = {
     contract: 'open',
     mount: '/',
@@ -45,4 +48,22 @@ test('one that sends more than an upstream may has not confirmed', async () => {
   const sender = await senderTo(origin.origin)
   await expect(sender.send(purge)).rejects.toThrow('too-many-interim-responses')
   await sender.close()
+})
+
+test('a purge target that never responds has not confirmed within the timeout, whatever is collected meanwhile', async () => {
+  origin.script = () => {}
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const sender = await senderTo(origin.origin, { timeout: '300ms' })
+  const sent = sender.send(purge).then(
+    () => 'confirmed',
+    (error: unknown) => causeOf(error),
+  )
+  const collecting = setInterval(collect, 20)
+  try {
+    expect(await Promise.race([sent, sleep(20_000, 'waits for ever')])).toBe('TimeoutError')
+  } finally {
+    clearInterval(collecting)
+    await sender.close()
+  }
 })

@@ -35,6 +35,7 @@ export type TestPlugin =
   | 'die'
   | 'due-posts'
   | 'garden-notes'
+  | 'graphql-for-tests'
   | 'large-shop'
   | 'menu-place'
   | 'noise'

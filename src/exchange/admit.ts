@@ -10,6 +10,7 @@ import {
   canonicalInTurns,
   type canonicalOf,
   isAccessWrite,
+  isAccessWriteByContent,
   type RecalledTarget,
   type RefusedTarget,
   type Routing,
@@ -80,6 +81,14 @@ export const authorize = (context: MatchedContext, report: Report): void => {
       headers: ['WWW-Authenticate', `${challenge} realm="${service.name}"`],
     })
   }
+}
+
+/** What `authorize` could not know: whether the content of the request writes. Throws 401. */
+export const authorizeContent = (context: ValidatedContext, report: Report): void => {
+  const { service, method, identity } = context
+  if (service.access === undefined || !isAccessWriteByContent(service.contract, method, context)) return
+  const lacking = lackingCredential(service.access, identity, true)
+  if (lacking !== undefined) throw refused(context, lacking, report)
 }
 
 const workOf = ({ origin, record }: ValidatedContext): ForwardedWork => {

@@ -6,6 +6,7 @@ import { type Decision, decide, ownOf } from '../service/decide.ts'
 import {
   authenticate,
   authorize,
+  authorizeContent,
   countRequest,
   match,
   overloaded,
@@ -82,6 +83,7 @@ const responded = async (deps: HandleDeps, requestContext: RequestContext): Prom
     const ready = validated instanceof Promise ? await validated : validated
     if ('response' in ready)
       return withLimits(refusal(deps, requestContext, ready.code, ready.response), limitHeaders)
+    authorizeContent(ready, deps.report) // 401
     const reply = act(deps, ready, decisionOf(ready))
     const response = reply instanceof Promise ? await reply : reply
     const coded = deps.compress?.(ready, response) ?? response

@@ -21,6 +21,7 @@ import {
   canonicalOf,
   decide,
   isAccessWrite,
+  isAccessWriteByContent,
   type Matching,
   type Routing,
   routeOf,
@@ -259,6 +260,35 @@ const rowOf = ({ hasIndex, hasRoutes, rows }: Contract, matching: Matching): Exp
   return { row: template, rowFrom: hasRoutes ? 'learned from the index of the upstream' : 'cache.rules' }
 }
 
+const canonicalRequest = (
+  contract: Contract,
+  method: string,
+  matching: Matching,
+  query: string,
+  { headers, content }: Pick<Sender, 'headers' | 'content'>,
+): ReturnType<typeof canonicalOf> =>
+  canonicalOf(contract, method, matching, {
+    query,
+    contentType: requestHeader(headers, 'content-type') ?? (content === undefined ? undefined : jsonType),
+    content,
+    // A body that is not given counts as one that streams.
+    headers: content === undefined ? { 'transfer-encoding': 'chunked', ...headers } : headers,
+  })
+
+/** Is it a write for `access`? */
+const needsWriteAccess = (
+  contract: Contract,
+  { method, matching }: Extract<Routing, { kind: 'matched' }>,
+  query: string,
+  sender: Pick<Sender, 'headers' | 'content'>,
+): boolean => {
+  if (isAccessWrite(contract, method, matching, contract.uncacheableReasonOf(matching.path, query)))
+    return true
+  if (contract.effectByContent !== true || matching.kind !== 'found') return false
+  const canonical = canonicalRequest(contract, method, matching, query, sender)
+  return canonical.kind === 'valid' && isAccessWriteByContent(contract, method, canonical)
+}
+
 const routed = (
   service: ServiceConfig,
   services: readonly ServiceConfig[],
@@ -272,19 +302,13 @@ const routed = (
   if (matching.kind === 'options')
     return { ...row, answer: contract.options === 'own' ? 'schema of the route' : 'passed on' }
   const { endpoint } = matching
-  const { headers, content } = sender
+  const { headers } = sender
   const challenge = contract.challenge?.(endpoint, headers, query)
   if (challenge !== undefined) {
     const lacking = challenge === 'Bearer' ? 'no bearer token' : `no ${challenge} credential`
     return { ...row, refused: `401: ${lacking}` }
   }
-  const canonical = canonicalOf(contract, method, matching, {
-    query,
-    contentType: requestHeader(headers, 'content-type') ?? (content === undefined ? undefined : jsonType),
-    content,
-    // A body that is not given counts as one that streams.
-    headers: content === undefined ? { 'transfer-encoding': 'chunked', ...headers } : headers,
-  })
+  const canonical = canonicalRequest(contract, method, matching, query, sender)
   if (canonical.kind === 'invalid') return { ...row, refused: invalidity(canonical) }
   return {
     ...row,
@@ -316,19 +340,12 @@ const decideAccess = async (
   { config, contract, access }: AskedService,
   route: Routing,
   query: string,
-  headers: RequestHeaders,
+  sender: Pick<Sender, 'headers' | 'content'>,
 ): Promise<AccessDecision> => {
   if (access === undefined || config.access === undefined) return { explanation: {}, identity: undefined }
   const { allow, deny } = config.access
-  const isWrite =
-    route.kind === 'matched' &&
-    isAccessWrite(
-      contract,
-      route.method,
-      route.matching,
-      contract.uncacheableReasonOf(route.matching.path, query),
-    )
-  const verdict = await access.verify(headers)
+  const isWrite = route.kind === 'matched' && needsWriteAccess(contract, route, query, sender)
+  const verdict = await access.verify(sender.headers)
   const identity = verdict.kind === 'verified' ? verdict.identity : undefined
   const refusal = verdict.kind === 'refused' ? verdict.reason : lackingCredential(access, identity, isWrite)
   const admitted =
@@ -372,7 +389,7 @@ export const explainAt = async (
     ...(config.hosts.length === 0 ? {} : { hosts: config.hosts.join(', ') }),
   }
   const route = routeOf(contract, { method, path, query, headers })
-  const { explanation, identity } = await decideAccess(choice.service, route, query, headers)
+  const { explanation, identity } = await decideAccess(choice.service, route, query, { headers, content })
   if (route.kind === 'refused') {
     const { reason, row } = route
     return {

@@ -95,6 +95,7 @@ export const createGraphqlContract = (
     keyParameters: [],
     keyHeaders: [],
     items: plainItems,
+    effectByContent: true,
     // Rules name operations, which the content of a request decides.
     policyFor: () => ({ ...policyFor('query', '/'), rule: undefined }),
     tagger: createGraphqlTagger({ service: config.name, tags: config.graphql.tags, companion }),

@@ -135,6 +135,8 @@ export type Contract = {
   readonly items: ItemReading
 
   policyFor(method: string, path: string): CachePolicy
+  /** True: whether a request writes shows in its content alone, and `access` decides when it is read. */
+  readonly effectByContent?: boolean
   /** What in a target keeps the response to a GET from being shared. `query` is without `?`. */
   uncacheableReasonOf(path: string, query: string): UncacheableReason | undefined
   /** Does a GET with it change something? */

@@ -321,8 +321,8 @@ export const decide = (
 }
 
 /**
- * Must `access` treat a request as a write? A target that may act is one wherever its upstream is. The envelope of a batch is none:
- * each of its items is checked when it runs.
+ * Must `access` treat a request as a write, before its content is read? A target that may act is one wherever its upstream is. The
+ * envelope of a batch is none: each of its items is checked when it runs.
  */
 export const isAccessWrite = (
   contract: Contract,
@@ -331,6 +331,7 @@ export const isAccessWrite = (
   uncacheable: UncacheableReason | undefined,
 ): boolean => {
   if ('row' in matching && matching.row.handledBy === 'batch') return false
+  if (contract.effectByContent === true && matching.kind === 'found') return false
   const policy = contract.policyFor(method, matching.path)
   return isWrite(contract, policy, { method, uncacheable, sharesRoutes: () => true })
 }
@@ -411,3 +412,12 @@ export const createTargetMemo = (maxEntries: number) => {
 }
 
 export type TargetMemo = ReturnType<typeof createTargetMemo>
+
+/** The same where the content decides, which has been read: one that cannot be read counts by its method. */
+export const isAccessWriteByContent = (
+  contract: Contract,
+  method: string,
+  { policy, uncacheable, meaning }: Pick<Canonical, 'policy' | 'uncacheable' | 'meaning'>,
+): boolean =>
+  contract.effectByContent === true &&
+  isWrite(contract, policy, { method, effect: meaning?.effect, uncacheable, sharesRoutes: () => true })

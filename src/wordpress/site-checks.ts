@@ -49,12 +49,15 @@ export type SiteFacts = {
 /** WPGraphQL names its root so; other programs behind the path do not. */
 const rootOfGraphql = '"RootQuery"'
 
+/** WPGraphQL answers beside WordPress itself, also where the permalinks of the REST API begin with `/index.php`. */
 const graphqlPathAt = async (ask: UpstreamCheck['ask'], root: string): Promise<string | undefined> => {
   const prefix = root.replace(/\/(?:wp|site)-json$/, '')
-  const response = await ask(`${prefix}/graphql?query=%7B__typename%7D`)
-  const isGraphql =
-    response.kind === 'answer' && response.status === 200 && response.content.includes(rootOfGraphql)
-  return isGraphql ? `${prefix}/graphql` : undefined
+  for (const path of new Set([`${prefix.replace(/\/index\.php$/, '')}/graphql`, `${prefix}/graphql`])) {
+    const response = await ask(`${path}?query=%7B__typename%7D`)
+    const isGraphql = response.kind === 'answer' && response.status === 200
+    if (isGraphql && response.content.includes(rootOfGraphql)) return path
+  }
+  return undefined
 }
 
 export const askSite = async ({ ask, service }: UpstreamCheck<SiteConfig>): Promise<SiteFacts> => {

@@ -155,8 +155,11 @@ describe('trellis init wordpress asks the site where its REST API is', () => {
     expect(wayOf(await written())[0]).toBe(`wordpress ${root} ${site.origin} ${root} target`)
   })
 
-  test.each(['/wp-json', '/blog/index.php/wp-json'])('and WPGraphQL beside %s', async (root) => {
-    const path = root.replace('wp-json', 'graphql')
+  test.each([
+    ['/wp-json', '/graphql'],
+    ['/index.php/wp-json', '/graphql'],
+    ['/blog/index.php/wp-json', '/blog/index.php/graphql'],
+  ])('beside %s, and WPGraphQL at %s', async (root, path) => {
     site.script = (request, wire, count) =>
       request.target.startsWith(`${path}?`)
         ? wire.respond({ headers, content: '{"data":{"__typename":"RootQuery"}}' })

@@ -9,8 +9,8 @@ import { describeSite } from './sites/describe-site.ts'
 /** `WRITES=10000 QUERIES=40 npx vitest run test/real/graphql-promise.test.ts` takes hours; another SEED makes other writes. */
 const numberOf = (name: string, otherwise: number): number => Number(process.env[name] ?? otherwise)
 const [writes, queryCount, seed] = [
-  numberOf('WRITES', 12),
-  numberOf('QUERIES', 40),
+  numberOf('WRITES', 8),
+  numberOf('QUERIES', 30),
   numberOf('SEED', 20_261_129),
 ]
 

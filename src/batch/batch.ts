@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { ServiceConfig, SiteConfig } from '../config/config.ts'
 import type { LocalRequest, Run, Service } from '../exchange/exchange.ts'
 import type { IdempotencyStore, ReplayedResponse } from '../exchange/ports.ts'
+import { inTurns, type Pieces } from '../http/bodies/turns.ts'
 import { addressGroup, type ByteBudget, createFairTurns, type Reservation } from '../http/bounds.ts'
 import { type GatewayResponse, requestHeader } from '../http/message.ts'
 import type { Contract, ErrorShape } from '../service/contract.ts'
@@ -148,36 +149,19 @@ export type BatchRequest = BatchInput & {
   readonly sender: ItemSender
 }
 
-const partIn =
-  (errors: ErrorShape) =>
-  (response: Made): ResponsePart =>
-    'content' in response ? responsePart(response, errors) : madePart(shapedError(errors, response))
-
 /** In a batch that failed as a whole no item shows headers (recorded: `"headers":[]`). */
 const validationPart = (item: PlannedItem, errors: ErrorShape): ResponsePart =>
   item.kind === 'refused' ? madePart({ ...shapedError(errors, item.error), headers: [] }) : nullPart
 
-/** Whether a response is JSON is read in some tenths of a millisecond for so many bytes, more in the worst case. */
-const bytesPerTurn = 65_536
-
-/** The parts of all responses, in as many turns of the event loop as their lengths demand. */
-const partsInTurns = async (
-  responses: readonly Made[],
-  partOf: (response: Made) => ResponsePart,
-  turn: () => Promise<void>,
-): Promise<readonly ResponsePart[]> => {
+/** The response to the whole batch. */
+function* envelopeInPieces(responses: readonly Made[], errors: ErrorShape): Pieces<Buffer> {
   const parts: ResponsePart[] = []
-  let bytes = 0
   for (const response of responses) {
-    const length = 'content' in response ? response.content.length : 0
-    if (bytes > 0 && bytes + length > bytesPerTurn) {
-      await turn()
-      bytes = 0
-    }
-    bytes += length
-    parts.push(partOf(response))
+    const isSent = 'content' in response
+    parts.push(isSent ? yield* responsePart(response, errors) : madePart(shapedError(errors, response)))
+    yield
   }
-  return parts
+  return envelopeOf(parts, undefined)
 }
 
 const madeBy = (item: PlannedItem, end: TaskEnd<Made> | undefined): Made => {
@@ -189,7 +173,6 @@ const madeBy = (item: PlannedItem, end: TaskEnd<Made> | undefined): Made => {
 /** Answers a batch: reads it, decides the order of its items, runs them. */
 export const createBatch = (options: BatchOptions): ((request: BatchRequest) => Promise<BatchResponse>) => {
   const { clock, report, errors } = options
-  const partOf = partIn(errors)
 
   const run = async (
     { items, waits }: PlannedBatch,
@@ -231,7 +214,8 @@ export const createBatch = (options: BatchOptions): ((request: BatchRequest) => 
   return async (request) => {
     const startedMs = clock.monotonic()
     await options.turn()
-    const plan = planBatch(options, request)
+    const { flow } = request.sender
+    const plan = await inTurns(planBatch(options, request), flow)
     const { items } = plan
     if (plan.allMustValidate && items.some(({ kind }) => kind === 'refused')) {
       reportUnrun('validation', items.length, startedMs)
@@ -239,10 +223,7 @@ export const createBatch = (options: BatchOptions): ((request: BatchRequest) => 
       return { status: 207, content: envelopeOf(parts, 'validation') }
     }
     const responses = await run(plan, request, startedMs)
-    return {
-      status: 207,
-      content: envelopeOf(await partsInTurns(responses, partOf, options.turn), undefined),
-    }
+    return { status: 207, content: await inTurns(envelopeInPieces(responses, errors), flow) }
   }
 }
 

@@ -1,13 +1,15 @@
 import { type ErrorCode, type ErrorFacts, errorTable, GatewayError } from '../errors.ts'
 import type { Admitted, LocalRequest, Service } from '../exchange/exchange.ts'
 import type { WriteOutcome } from '../exchange/write-state.ts'
+import { isJsonInPieces } from '../http/bodies/json-syntax.ts'
+import type { Pieces } from '../http/bodies/turns.ts'
 import { isCredentialName } from '../http/credential-headers.ts'
 import { isForwardable } from '../http/forwardable-headers.ts'
-import { elementTexts, type JsonObject, type JsonText, memberText, parsedJson } from '../http/json-text.ts'
+import { elementTexts, type JsonObject, type JsonText, memberText } from '../http/json-text.ts'
 import { asciiJson, type HeaderLines, type RequestHeaders } from '../http/message.ts'
 import { type Effect, isGet } from '../http/methods.ts'
 import type { ErrorShape, ItemReading } from '../service/contract.ts'
-import { type Canonical, canonicalOf, isWrite } from '../service/decide.ts'
+import { type Canonical, canonicalInPieces, isWrite } from '../service/decide.ts'
 import type { Found, Row } from '../service/row.ts'
 
 /** An item's response that the gateway made, in the error shape of the site contract. */
@@ -182,15 +184,14 @@ const part = (body: Buffer, status: number, headers: string): ResponsePart => [
 ]
 
 /** `{"body":…,"status":…,"headers":…}` of a response, its JSON copied byte for byte, so that no number changes. */
-export const responsePart = (
+export function* responsePart(
   { status, headers, content, isJson: isKnown }: ItemResponse,
   errors: ErrorShape,
-): ResponsePart => {
+): Pieces<ResponsePart> {
   const hasMark = content.subarray(0, 3).equals(byteOrderMark)
   const text = hasMark ? content.subarray(3) : content
   if (text.length === 0) return part(Buffer.from('null'), status, headersJson(headers))
-  if (isKnown === true || parsedJson(text.toString()) !== undefined)
-    return part(text, status, headersJson(headers))
+  if (isKnown === true || (yield* isJsonInPieces(text))) return part(text, status, headersJson(headers))
   return madePart(shapedError(errors, itemError('not_json', status >= 400 ? status : undefined)))
 }
 
@@ -276,11 +277,11 @@ const effectOf = (
     : 'read'
 
 /** Whether an item may run, decided before anything of the batch has run. */
-export const admitItem = (
+export function* admitItem(
   batch: LocalRequest,
   item: BatchItem,
   headersOf: (item: BatchItem) => RequestHeaders,
-): ItemAdmission => {
+): Pieces<ItemAdmission> {
   const { service, snapshot } = batch
   // Another service may be mounted below this one.
   if (!snapshot.table.reaches(service, service.mount + item.path)) return refusedBy('no_route')
@@ -295,7 +296,7 @@ export const admitItem = (
     const message = 'The requested route does not support batch requests.'
     return { ...refusal(400, 'rest_batch_not_allowed', message), headers }
   }
-  const canonical = canonicalOf(service.contract, item.method, issue, {
+  const canonical = yield* canonicalInPieces(service.contract, item.method, issue, {
     query: item.query,
     contentType: item.content === undefined ? undefined : (endpoint.jsonType ?? 'application/json'),
     content: item.content,

@@ -12,7 +12,7 @@ import {
 import type { ServiceConfig } from '../config/config.ts'
 import { firstRules } from '../config/rule-match.ts'
 import { GatewayError } from '../errors.ts'
-import { inTurns, nowOrInTurns } from '../http/bodies/turns.ts'
+import { inTurns, nowOrInTurns, type Pieces } from '../http/bodies/turns.ts'
 import { createRecentValues } from '../http/memo.ts'
 import { type GatewayResponse, type RequestHeaders, targetOf } from '../http/message.ts'
 import { type Effect, isSafe } from '../http/methods.ts'
@@ -184,7 +184,19 @@ const validationInput = (method: string, { row, endpoint, pathParameters }: Foun
   ...sent,
 })
 
-/** Checks arguments and content against the row. */
+/** Checks arguments and content against the row; in pieces for a long content. */
+export function* canonicalInPieces(
+  contract: Contract,
+  method: string,
+  matching: Matching,
+  sent: Sent,
+): Pieces<Canonical | RefusedArguments> {
+  if (matching.kind !== 'found') return uncheckedOf(contract, method, matching, sent.query)
+  const input = validationInput(method, matching, sent)
+  return validated(contract, method, matching, yield* piecesOf(contract.validator, input))
+}
+
+/** The same, for what has no content, or a short one. */
 export const canonicalOf = (
   contract: Contract,
   method: string,
@@ -216,12 +228,8 @@ export const canonicalInTurns = (
 ): Canonical | RefusedArguments | Promise<Canonical | RefusedArguments> => {
   if (matching.kind !== 'found' || sent.content === undefined)
     return canonicalOf(contract, method, matching, sent)
-  const work = piecesOf(contract.validator, validationInput(method, matching, sent))
-  const isShort = sent.content.length <= shortContent
-  const validation = isShort ? nowOrInTurns(work, client) : inTurns(work, client)
-  return validation instanceof Promise
-    ? validation.then((later) => validated(contract, method, matching, later))
-    : validated(contract, method, matching, validation)
+  const work = canonicalInPieces(contract, method, matching, sent)
+  return sent.content.length <= shortContent ? nowOrInTurns(work, client) : inTurns(work, client)
 }
 
 const validated = (

@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts'
+import type { Pieces } from '../../http/bodies/turns.ts'
 import { isDelete, isPost } from '../../http/methods.ts'
 import type { ItemReading } from '../../service/contract.ts'
 import type { ChunkResult, SplitReason } from '../events.ts'
@@ -354,7 +355,7 @@ export type BatchInput = {
   /** The JSON that `envelope` was parsed from, if it was JSON: the items' bodies are sent as they stand there. */
   readonly text: string | undefined
   /** Route match, `allow_batch` and validation, without running the item. */
-  admit(item: BatchItem): ItemAdmission
+  admit(item: BatchItem): Pieces<ItemAdmission>
 }
 
 export type PlannedItem =
@@ -368,11 +369,14 @@ export type PlannedBatch = {
 }
 
 /** Reads a batch, and decides which of its items may run and in which order. */
-export const planBatch = ({ reading }: PlanOptions, { envelope, text, admit }: BatchInput): PlannedBatch => {
-  const planItem = (entry: EnvelopeItem): PlannedItem => {
+export function* planBatch(
+  { reading }: PlanOptions,
+  { envelope, text, admit }: BatchInput,
+): Pieces<PlannedBatch> {
+  function* planItem(entry: EnvelopeItem): Pieces<PlannedItem> {
     if (entry.kind === 'faulty') return { kind: 'refused', error: entry.error, method: undefined }
     const { item, bodyNames } = entry
-    const admission = admit(item)
+    const admission = yield* admit(item)
     if (admission.kind === 'runnable') {
       const { admitted, conflict } = admission
       const parameters = parametersOf(item, bodyNames)
@@ -386,9 +390,12 @@ export const planBatch = ({ reading }: PlanOptions, { envelope, text, admit }: B
     return { kind: 'refused', error: { status, body, headers }, method: item.method }
   }
   const bodies = text === undefined ? [] : rawBodies(text)
-  const items = envelope.requests.map((entry, index) =>
-    planItem(envelopeItem(entry, index, bodies[index], reading)),
-  )
+  const items: PlannedItem[] = []
+  for (const [index, entry] of envelope.requests.entries()) {
+    yield
+    items.push(yield* planItem(envelopeItem(entry, index, bodies[index], reading)))
+  }
+  yield
   return {
     allMustValidate: envelope.validation === 'require-all-validate',
     items,

@@ -1,12 +1,12 @@
 import { type BatchOptions, createBatch } from '../../../src/batch/batch.ts'
-import type { BatchEnvelope } from '../../../src/batch/item.ts'
-import { type BatchInput, Splitter } from '../../../src/batch/order/plan-order.ts'
+import type { BatchEnvelope, BatchItem, ItemAdmission } from '../../../src/batch/item.ts'
+import { Splitter } from '../../../src/batch/order/plan-order.ts'
 import { createSemaphore, type ItemSender } from '../../../src/batch/send/run-items.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { interfaceItems } from '../../../src/wordpress/batch.ts'
 import { siteShape } from '../../../src/wordpress/contract.ts'
 
-type Sending = Pick<BatchInput, 'admit'> & ItemSender
+type Sending = ItemSender & { admit(item: BatchItem): ItemAdmission }
 
 /** A batch route, and how the items of its batches are admitted and sent. */
 export type TestBatch = { readonly batch: ReturnType<typeof createBatch>; readonly sending: Sending }
@@ -76,7 +76,10 @@ export const wholeResponse = (
     envelope: envelope as BatchEnvelope,
     text,
     signal,
-    admit: sending.admit,
+    *admit(item) {
+      yield
+      return sending.admit(item)
+    },
     sender: sending,
   })
 

@@ -2,6 +2,7 @@ import type { FeedLifetime } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import type { LimitsConfig, ServiceConfig } from '../config/config.ts'
 import { createGraphqlContract } from '../graphql/contract.ts'
+import { endpointIssues } from '../graphql/endpoint-checks.ts'
 import { onlyReads } from '../graphql/only-reads.ts'
 import { hasCredentialParameter } from '../http/credential-headers.ts'
 import type { HeaderChanges } from '../http/message.ts'
@@ -85,7 +86,12 @@ export const contractOf = async (
   }
 }
 
-const checks: { readonly [name in ContractName]?: UpstreamChecks } = { site: siteChecks, open: pageChecks }
+const checks: { readonly [name in ContractName]?: UpstreamChecks } = {
+  site: siteChecks,
+  open: pageChecks,
+  // Where it has the token of a companion, that is asked too.
+  graphql: { issues: endpointIssues, serverIssues: siteChecks.serverIssues },
+}
 
 /** What the contract of a service looks for at its upstream; undefined for nothing. */
 export const checksOf = ({ contract }: ServiceConfig): UpstreamChecks | undefined => checks[contract]

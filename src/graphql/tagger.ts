@@ -14,7 +14,7 @@ import type { Change, Tagger } from '../service/contract.ts'
 const mediaTypes: ReadonlySet<string> = new Set(['application/json', 'application/graphql-response+json'])
 
 /** WPGraphQL Smart Cache took the response out of its own object cache, which it saves without comparing versions. */
-const isFromObjectCache = (extensions: unknown): boolean => {
+export const isFromObjectCache = (extensions: unknown): boolean => {
   const smartCache = isJsonObject(extensions) ? ownMember(extensions, 'graphqlSmartCache') : undefined
   const objectCache = isJsonObject(smartCache) ? ownMember(smartCache, 'graphqlObjectCache') : undefined
   return isJsonObject(objectCache) && Object.keys(objectCache).length > 0

@@ -216,6 +216,7 @@ export type Issue = {
     | 'clock'
     | 'redirect-loop'
     | 'not-stored'
+    | 'object-cache'
   /** The fault and its remedy, for a person. */
   readonly text: string
 }

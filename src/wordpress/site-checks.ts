@@ -95,7 +95,7 @@ const present = (issues: readonly (Issue | undefined)[]): readonly Issue[] =>
   issues.filter((issue) => issue !== undefined)
 
 /** Checks the upstream of a site. */
-export const siteChecks: UpstreamChecks = {
+export const siteChecks: UpstreamChecks & Required<Pick<UpstreamChecks, 'serverIssues'>> = {
   withoutChanges:
     'the companion is not set up: changes that bypass the gateway appear when the ttl ends (trellis init companion DIR)',
   issues: async (check) => {

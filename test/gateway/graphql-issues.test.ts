@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { checkConfig } from '../../src/config/load.ts'
+import { allUpstreamIssues } from '../../src/gateway/upstream-issues.ts'
+import { type Origin, startOrigin } from '../support/origin.ts'
+
+let origin: Origin
+beforeAll(async () => {
+  origin = await startOrigin()
+})
+afterAll(() => origin.close())
+
+const issuesOf = async (changes: object = {}): Promise<readonly string[]> => {
+  const graph = { contract: 'graphql', upstream: { targets: [origin.origin] }, ...changes }
+  const checked = await checkConfig(stringify({ services: { graph } }), {})
+  if (checked.kind === 'faults') throw new Error(JSON.stringify(checked.faults))
+  return (await allUpstreamIssues(checked.config)).map(({ text }) => text)
+}
+
+const json = { 'Content-Type': 'application/json' }
+const answers =
+  (objectCache: object): Origin['script'] =>
+  ({ target }, wire) =>
+    wire.respond({
+      headers: json,
+      status: target.startsWith('/graphql?') ? 200 : 404,
+      content: JSON.stringify({
+        data: { __typename: 'RootQuery' },
+        extensions: { graphqlSmartCache: { graphqlObjectCache: objectCache } },
+      }),
+    })
+
+test('the object cache of WPGraphQL Smart Cache is an issue, and the plugin without it is none', async () => {
+  origin.script = answers({})
+  expect(await issuesOf()).toEqual([])
+  origin.script = answers({ message: 'This response was cached', cacheKey: 'abc' })
+  expect(await issuesOf()).toEqual([expect.stringContaining('"Use Object Cache"')])
+})
+
+test('a token without a companion is an issue', async () => {
+  origin.script = answers({})
+  const changes = { token: 'token-of-a-companion', poll: '5s' }
+  expect(await issuesOf({ changes })).toEqual([expect.stringContaining('companion')])
+})

@@ -1,8 +1,10 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { costlyBodies } from '../../support/costly-bodies.ts'
 import {
   type AttackRow,
   all,
+  blockedFor,
   type Fault,
   fault,
   faultsOf,
@@ -228,6 +230,26 @@ export const contentRows: readonly AttackRow[] = [
     }),
     attack: sendLarge,
     verdict: all(riseAbove(160)),
+  }),
+  row<readonly string[]>({
+    name: 'costly-contents',
+    description:
+      'Contents of 1 MiB, each made of what is slow to read, hold the event loop for less than 100 ms.',
+    settings: ({ upstream }) => ({ services: { site: siteService(upstream) } }),
+    reads: siteReads,
+    attack: async ({ origin }, signal) => {
+      const found: string[] = []
+      for (const [title, type, made, path = '/site/v2/posts'] of costlyBodies) {
+        if (signal.aborted) break
+        const content = made(1 << 20, origin)
+        const headers = { 'Content-Type': type }
+        const request = { method: 'POST', headers, content, from: attacker, timeoutMs: 20_000 }
+        const { status } = await ask(origin, `${site}${path}`, request)
+        if (status === 0) found.push(`${title}: no response`)
+      }
+      return found
+    },
+    verdict: all(blockedFor(100), ({ found }: Seen<readonly string[]>) => faultsOf(found)),
   }),
   row<{ readonly status: number; readonly ms: number }[]>({
     name: 'declared-length',

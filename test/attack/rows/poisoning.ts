@@ -278,6 +278,28 @@ const forgedSpellings = [
 const echoing: Script = ({ head }, wire) =>
   wire.respond({ headers: { 'Content-Type': 'text/plain' }, content: head })
 
+const queryCredentials = [
+  ...[
+    'consumer_key',
+    'consumer_secret',
+    'oauth_signature',
+    'oauth_token',
+    'access_token',
+    'api_key',
+    'apikey',
+  ],
+  ...['token', 'signature', 'sig', 'X-Amz-Signature', 'X-Amz-Security-Token', 'X-Goog-Signature', 'API_KEY'],
+]
+
+const traceFields = [
+  'baggage',
+  'uberctx-user',
+  'x-datadog-tags',
+  'x-b3-user',
+  'ot-baggage-user',
+  'jaeger-baggage',
+]
+
 const poisoning = (
   name: string,
   description: string,
@@ -336,6 +358,37 @@ export const poisoningRows: readonly AttackRow[] = [
           ask(scene.origin, `/echo/${name}`, { headers: { [name]: value }, from: attacker })
         await get('first-caller')
         if ((await get('second-caller')).text.includes('first-caller')) found.push(`${name} is shared`)
+      }
+      return found
+    },
+    verdict: ({ found }) => faultsOf(found),
+  }),
+  row<readonly string[]>({
+    name: 'query-credentials',
+    description: 'A response to a URL with a key, token or signature is not stored.',
+    settings: scripted(withLines),
+    attack: async (scene) => {
+      const found: string[] = []
+      for (const name of queryCredentials) {
+        const target = `/echo/x?page=1&${name}=abc`
+        const first = await ask(scene.origin, target, { from: attacker })
+        const second = await ask(scene.origin, target, { from: attacker })
+        if (first.text === second.text) found.push(`a response with ${name} is stored`)
+      }
+      return found
+    },
+    verdict: ({ found }) => faultsOf(found),
+  }),
+  row<readonly string[]>({
+    name: 'trace-fields',
+    description: 'A field of a tracing library, which a page can set, is in no response for others.',
+    settings: scripted(echoing),
+    attack: async (scene) => {
+      const found: string[] = []
+      for (const name of traceFields) {
+        const target = `/echo/${name}`
+        await ask(scene.origin, target, { headers: { [name]: 'planted=1' }, from: attacker })
+        if ((await ask(scene.origin, target)).text.includes('planted')) found.push(`${name} is shared`)
       }
       return found
     },

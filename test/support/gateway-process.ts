@@ -3,13 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { builtGateway } from './built-gateway.ts'
 import { freePort } from './ports.ts'
-import { type RunningProcess, startProcess, untilReady } from './processes.ts'
+import { programPid, type RunningProcess, startProcess, untilReady } from './processes.ts'
 
 /** The gateway as its users start it: its own program with a config file. */
 export type GatewayProcess = {
   readonly origin: string
   readonly adminOrigin: string
   readonly program: RunningProcess
+  /** Writes the config file anew, and has it read (SIGHUP). */
+  reload(settings: Record<string, unknown>): Promise<void>
   /** SIGTERM; returns the exit code. */
   stop(): Promise<number | string>
   /** SIGKILL, to all of its processes at once. */
@@ -35,7 +37,7 @@ export async function startGatewayProcess(
   const adminOrigin = `http://127.0.0.1:${adminPort}`
   const folder = await mkdtemp(join(tmpdir(), 'trellis-test-'))
   const file = join(folder, 'gateway.yaml')
-  const config = {
+  const configOf = (settings: Record<string, unknown>) => ({
     publicUrl: origin,
     log: { level: 'warn' },
     drain: { delay: '0s', timeout: '5s' },
@@ -45,9 +47,11 @@ export async function startGatewayProcess(
     ...settings,
     listen: { host: '127.0.0.1', port, ...(settings['listen'] as object | undefined) },
     admin: { host: '127.0.0.1', port: adminPort, ...(settings['admin'] as object | undefined) },
-  }
+  })
   // JSON is YAML.
-  await writeFile(file, JSON.stringify(config, null, 2))
+  const configure = (next: Record<string, unknown>): Promise<void> =>
+    writeFile(file, JSON.stringify(configOf(next), null, 2))
+  await configure(settings)
   // The first flag is that of the program's first line.
   const all = ['--no-allocation-site-pretenuring', ...flags]
   const program = startProcess(process.execPath, [...all, main, 'start', '-c', file], { env })
@@ -55,6 +59,10 @@ export async function startGatewayProcess(
     const end = await program.stop(10_000)
     await rm(folder, { recursive: true, force: true })
     return end
+  }
+  const reload = async (next: Record<string, unknown>): Promise<void> => {
+    await configure(next)
+    process.kill(await programPid(program), 'SIGHUP')
   }
   const kill = async (): Promise<void> => {
     process.kill(-program.pid, 'SIGKILL')
@@ -75,5 +83,5 @@ export async function startGatewayProcess(
     await stop()
     throw error
   }
-  return { origin, adminOrigin, program, stop, kill }
+  return { origin, adminOrigin, program, reload, stop, kill }
 }

@@ -29,8 +29,12 @@ const createFloors = () => {
   }
 }
 
-/** Calls `ended` with the content of a response once it is whole; with undefined when it breaks off. */
-const whenWhole = ({ content }: GatewayResponse, ended: (content: string | undefined) => void): void => {
+/** Calls `ended` with the content of a response once it is whole; with undefined when it breaks off. `piece`: as it comes. */
+const whenWhole = (
+  { content }: GatewayResponse,
+  ended: (content: string | undefined) => void,
+  piece: (text: string) => void = () => {},
+): void => {
   if (!(content instanceof Readable)) {
     ended(content === undefined ? '' : content.toString())
     return
@@ -44,6 +48,7 @@ const whenWhole = ({ content }: GatewayResponse, ended: (content: string | undef
   }
   content.on('data', (chunk: Buffer) => {
     text += chunk.toString()
+    piece(chunk.toString())
   })
   content.on('end', () => over(text))
   content.on('error', () => over(undefined))
@@ -185,11 +190,19 @@ export const createClients = ({ plan, upstream, slots, lostAt }: ClientParts) =>
       if (random() < 0.5) acknowledge()
       else world.schedule(world.now + random(), undefined, 'a response arrives', acknowledge)
     }
+    /** A piece acknowledges what was changed before it. */
+    const told = (piece: string): void => {
+      const saved = (JSON.parse(piece) as Partial<Shown>)['saved']
+      if (saved === undefined) return
+      const by = `a piece of ${name} by ${process.name}`
+      for (const shown of [path, listPath]) floors.raise(shown, item, saved, by)
+      probe(item)
+    }
     const kind = `PUT ${path} (${fate}, ${name})`
     arrive(slot, { process, kind, afterMs: random() * 0.3 }, (member) => {
       void member
         .write(path, name)
-        .then((response) => whenWhole(response, (text) => responded(response.status, text)))
+        .then((response) => whenWhole(response, (text) => responded(response.status, text), told))
     })
   }
 

@@ -16,6 +16,8 @@ const byFetch = of('cache/fetch/respond-by-fetch.ts')
 const membership = of('gateway/membership.ts')
 const write = of('exchange/write.ts')
 const writeInProgress = of('exchange/write/write-in-progress.ts')
+const writeState = of('exchange/write-state.ts')
+const openResponse = of('exchange/write/open-response.ts')
 
 /** Leases: who may answer from memory, and until when. */
 const leases: readonly ProtocolFault[] = [
@@ -316,6 +318,51 @@ const invalidations: readonly ProtocolFault[] = [
   membership('note: unknown to the tier', '          shared?.invalidated(invalidated)\n'),
 ]
 
+/** States of a write that other processes cannot see. */
+const states: readonly ProtocolFault[] = [
+  writeInProgress(
+    'open: nothing is dropped before a piece',
+    'beforePiece: () => this.#dropAgain()',
+    'beforePiece: () => undefined',
+  ),
+  writeInProgress(
+    'open: a piece is forwarded before the others have dropped what it shows',
+    'return writeRegistry?.broadcast(invalidations)\n',
+    'void writeRegistry?.broadcast(invalidations)\n    return undefined\n',
+  ),
+  openResponse(
+    'open: a piece does not wait',
+    'if (before === undefined) next(null, piece)',
+    'if (before !== null) next(null, piece)',
+  ),
+  openResponse(
+    'open: the end does not wait',
+    'if (before === undefined) next()',
+    'if (before !== null) next()',
+  ),
+  writeInProgress(
+    'open: what the own process fetches meanwhile is stored',
+    'const release = cache.quarantine(tagsOf(invalidations))',
+    'const release = cache.quarantine([])',
+  ),
+  writeInProgress(
+    'broken off: what the head said is all that is dropped',
+    'writeInvalidations(this.#requestContext, undefined)),',
+    '[]),',
+  ),
+  writeState(
+    'partly sent: counts as not sent',
+    "if (this.#state === 'not-sent') this.#advance('partly-sent')",
+    "if (this.#state === 'open') this.#advance('partly-sent')",
+  ),
+  writeState(
+    'partly sent: breaks off as not sent',
+    "'partly-sent': ['sent', 'open', 'broken-off']",
+    "'partly-sent': ['sent', 'open']",
+  ),
+  writeState('sent: does not break off', "sent: ['open', 'broken-off']", "sent: ['open']"),
+]
+
 /** Fences around responses that are being fetched. */
 const fences: readonly ProtocolFault[] = [
   invalidation(
@@ -367,11 +414,17 @@ export const protocolFaults: readonly ProtocolFault[] = [
   ...cutOff,
   ...epochs,
   ...invalidations,
+  ...states,
   ...fences,
 ]
 
 /** Why no read shows a fault: mostly, another step guards the same. */
 export const whyHidden: Readonly<Record<string, string>> = {
+  'open: what the own process fetches meanwhile is stored':
+    'covered: each piece, and the end, drops it before a client can know of the change',
+  'partly sent: breaks off as not sent':
+    'covered: a write that stays partly sent has an unknown outcome as well',
+  'sent: does not break off': 'covered: a write that stays sent has an unknown outcome as well',
   'lease: goes on with a new ledger':
     'covered: the memory was dropped before, and writers wait until the leases of the former ledger have ended',
   'wait: not after a note went to a new ledger':

@@ -8,10 +8,21 @@ import { setTimeout as startTimer } from './replaced/globals.ts'
 import { currentProcess, type Process, world } from './world.ts'
 
 /**
- * What happens to a write. `streamed`: the program changes more while it sends its response. `lost`: the connection breaks after it
- * was carried out; `dropped`: before. `late`: the gateway has given up by then.
+ * What happens to a write. `streamed`: each piece of its response says what it has changed so far, and it changes more before the end;
+ * `broken`: the same, but it breaks off. `partial`: the end of its content never comes, and the program acts on what it has. `lost`: the
+ * connection breaks after it was carried out; `dropped`: before. `late`: the gateway has given up by then.
  */
-export const writeFates = ['answered', 'streamed', 'failed', 'refused', 'lost', 'dropped', 'late'] as const
+export const writeFates = [
+  'answered',
+  'streamed',
+  'broken',
+  'partial',
+  'failed',
+  'refused',
+  'lost',
+  'dropped',
+  'late',
+] as const
 export type WriteFate = (typeof writeFates)[number]
 
 export const items = [1, 2, 3, 4, 5] as const
@@ -114,6 +125,20 @@ export const createUpstream = (slowness: number) => {
     write.carriedOutAt = world.now
     if (world.isTraced) world.note(`upstream: item ${write.item} has version ${write.version}`)
   }
+  /** Each piece comes after one more change; the end, or the break, after another one. */
+  const respondInPieces = (write: Write, process: Process, content: Readable, left: number): void => {
+    later(delay(), undefined, 'upstream writes once more', () => {
+      carryOut(write)
+      later(delay(), process, left > 0 ? 'piece of a response' : 'end of a response', () => {
+        if (content.destroyed) return
+        if (left > 0) {
+          content.push(json({ saved: write.version }))
+          respondInPieces(write, process, content, left - 1)
+        } else if (write.fate === 'broken') content.destroy(broken())
+        else content.push(null)
+      })
+    })
+  }
   const respondToWrite = (write: Write, process: Process, sentAt: number, { done, failed }: Settle): void => {
     const head = ['Content-Type', 'application/json', 'Cache-Group-Invalidation', '"items"']
     switch (write.fate) {
@@ -124,19 +149,19 @@ export const createUpstream = (slowness: number) => {
         )
         return
       case 'streamed':
+      case 'broken':
         carryOut(write)
         later(delay(), process, 'response of upstream', () => {
           const content = new Readable({ read: () => undefined })
+          // Its process may have ended.
+          content.on('error', () => undefined)
           done({ status: 200, headers: head, content })
-          later(delay(), undefined, 'upstream writes once more', () => {
-            carryOut(write)
-            later(delay(), process, 'end of a response', () => {
-              if (content.destroyed) return
-              content.push(json({}))
-              content.push(null)
-            })
-          })
+          respondInPieces(write, process, content, 1 + Math.floor(random() * 3))
         })
+        return
+      case 'partial':
+        carryOut(write)
+        later(delay(), process, 'the content breaks off', () => failed(broken()))
         return
       case 'failed':
         carryOut(write)
@@ -172,7 +197,8 @@ export const createUpstream = (slowness: number) => {
       const process = currentProcess()
       const sentAt = world.now
       const write = writes.get(headerValue(request.headers, 'x-write') ?? '')
-      request.progress?.sent()
+      if (write?.fate === 'partial') request.progress?.partlySent()
+      else request.progress?.sent()
       let isOver = false
       const settle: Settle = {
         done: (response) => {

@@ -9,8 +9,8 @@ import { describeSite } from './sites/describe-site.ts'
 /** `WRITES=10000 QUERIES=40 npx vitest run test/real/graphql-promise.test.ts` takes hours; another SEED makes other writes. */
 const numberOf = (name: string, otherwise: number): number => Number(process.env[name] ?? otherwise)
 const [writes, queryCount, seed] = [
-  numberOf('WRITES', 8),
-  numberOf('QUERIES', 30),
+  numberOf('WRITES', 5),
+  numberOf('QUERIES', 16),
   numberOf('SEED', 20_261_129),
 ]
 
@@ -43,7 +43,8 @@ describeSite('WPGraphQL on a real WordPress', () => {
       const what = `companion ${withCompanion}, seed ${seed}: ${writes} writes, ${queries.length} queries`
       tell(`${what}: ${older.length} older, ${all.toFixed(3)} of the unchanged left (${byWrite.join('; ')})`)
       expect(older).toEqual([])
-      if (withCompanion) expect(all).toBeGreaterThan(0.6)
+      // The first visit of the administration writes settings of plugins that every query reads.
+      if (withCompanion) expect(all).toBeGreaterThan(writes < 100 ? 0.3 : 0.8)
     },
     86_400_000,
   )

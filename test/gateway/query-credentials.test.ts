@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
@@ -6,12 +9,13 @@ import { type Origin, startOrigin } from '../support/origin.ts'
 
 let origin: Origin
 let gateway: TestGateway
+let folder: string
 
 beforeAll(async () => {
-  origin = await startOrigin((_, wire) =>
+  origin = await startOrigin(({ target }, wire) =>
     wire.respond({
       headers: { 'Content-Type': 'application/json', 'Cache-Control': 'max-age=60' },
-      content: '[]',
+      content: target.includes('query=') ? '{"data":{"a":1}}' : '[]',
     }),
   )
   const rules = [{ match: 'GET /**', ttl: '60s' }]
@@ -21,8 +25,29 @@ beforeAll(async () => {
     upstream: { targets: [origin.origin] },
     cache: { rules, ...cache },
   })
+  folder = await mkdtemp(join(tmpdir(), 'trellis-query-'))
+  const document = join(folder, 'openapi.json')
+  const operation = { get: { responses: { 200: { description: 'a' } } } }
+  await writeFile(
+    document,
+    JSON.stringify({ openapi: '3.1.0', info: { title: 'a', version: '1' }, paths: { '/a': operation } }),
+  )
   gateway = await startTestGateway({
     services: {
+      described: {
+        contract: 'openapi',
+        mount: '/described',
+        document,
+        upstream: { targets: [origin.origin] },
+        parameters: { unknown: 'forward' },
+        cache: { rules },
+      },
+      graph: {
+        contract: 'graphql',
+        mount: '/graph',
+        upstream: { targets: [origin.origin] },
+        cache: { rules: [{ match: 'query *', ttl: '60s' }] },
+      },
       open: open('/open', {}),
       own: open('/own', { rules: [{ ...rules[0], scope: 'credential' }] }),
       listed: open('/listed', { harmlessParameters: ['session_type'] }),
@@ -32,6 +57,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await gateway.close()
+  await rm(folder, { recursive: true, force: true })
   await origin.close()
 })
 
@@ -63,10 +89,14 @@ test.each(credentials)('%s bypasses the cache, in every contract', async (query)
     '/own/a',
     '/index.php/site-json/site/v2/posts',
     '/index.php/site-json/acme/v1/a',
+    '/described/a',
   ]) {
     await statusOf(`${path}?${query}`)
     expect(await statusOf(`${path}?${query}`)).not.toContain('hit')
   }
+  const document = encodeURIComponent('{ a }')
+  await statusOf(`/graph?query=${document}&${query}`)
+  expect(await statusOf(`/graph?query=${document}&${query}`)).not.toContain('hit')
   expect(await statusOf(`/open/a?${query}`)).toContain('detail=api-key')
   await statusOf(`/own/a?${query}`, { Authorization: 'Basic YTpi' })
   expect(await statusOf(`/own/a?${query}`, { Authorization: 'Basic YTpi' })).toContain('fwd=bypass')
@@ -91,4 +121,11 @@ test('cache.harmlessParameters names exceptions', async () => {
   expect(await statusOf('/open/c?session_type=talk')).toContain('fwd=bypass')
   expect(await statusOf('/listed/c?session_type=talk')).toContain('hit')
   expect(await statusOf('/listed/c?session_id=1')).toContain('fwd=bypass')
+})
+
+test('the same requests without one are hits of a document and of GraphQL', async () => {
+  for (const target of ['/described/a?page=1', `/graph?query=${encodeURIComponent('{ a }')}`]) {
+    await statusOf(target)
+    expect(await statusOf(target)).toContain('hit')
+  }
 })

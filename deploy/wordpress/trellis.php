@@ -56,8 +56,14 @@ final class Trellis_Log {
 	const DEAD    = 2;
 	const CREATED = 9;
 
+	/** In the place of the changes of an open mark. */
+	const READ = 'read';
+
 	const KEPT_ROWS    = 10000;
 	const KEPT_SECONDS = 604800;
+
+	/** Requests that ended while another one wrote, whose changes that one looks through. */
+	const MAX_MEANWHILE = 50;
 
 	/** An open mark of an idle connection, or of a process that cannot be looked at, is given up after this many seconds. */
 	const IDLE_SECONDS = 3600;
@@ -271,9 +277,9 @@ final class Trellis_Log {
 		return $affected > 0 && '' !== $birth['fingerprint'];
 	}
 
-	/** Inserts an open mark. Its note is what shows later whether the process still lives. */
-	public function open( $site ) {
-		return $this->insert( self::OPEN, $site, '' );
+	/** Inserts an open mark. Its note is what shows later whether the process still lives; its changes, that its request answers a read. */
+	public function open( $site, $is_read ) {
+		return $this->insert( self::OPEN, $site, $is_read ? self::READ : '' );
 	}
 
 	public function append( $site, $changes ) {
@@ -309,6 +315,12 @@ final class Trellis_Log {
 		// A request without a mark cannot decide this.
 		$alone = $mark > 0 && 0 === $row->later + $row->still_open + $row->ended;
 		return array( 'newest' => (int) $row->newest, 'previous' => (int) $row->previous, 'alone' => $alone );
+	}
+
+	/** The changes of requests that ended while this mark was open, as JSON; null when they are too many, or cannot be read. */
+	public function meanwhile( $mark ) {
+		$rows = $this->query( 'SELECT changes FROM ' . $this->table() . ' WHERE state = ' . self::CLOSED . " AND horizon >= $mark AND sequence <> $mark LIMIT " . ( self::MAX_MEANWHILE + 1 ) );
+		return is_array( $rows ) && count( $rows ) <= self::MAX_MEANWHILE ? array_column( $rows, 'changes' ) : null;
 	}
 
 	public function prune( $newest ) {
@@ -351,6 +363,7 @@ final class Trellis_Log {
 			$row = array( 'sequence' => $number, 'check' => self::check_in( $head->note ), 'site' => (int) $head->site );
 			if ( self::OPEN === (int) $head->state ) {
 				$row += array( 'state' => 'open', 'since' => (int) $head->since );
+				$row += isset( $texts[ $number ] ) && self::READ === $texts[ $number ] ? array( 'reads' => true ) : array();
 			} elseif ( self::DEAD === (int) $head->state ) {
 				$row += array( 'state' => 'dead' );
 			} else {
@@ -567,11 +580,22 @@ final class Trellis_Changes {
 	private $is_own     = false;
 	/** Called when something is written. */
 	private $written;
+	/** Of a read of the REST interface: what its response names as well. Else ''. */
+	private $request    = '';
+	private $lists      = '__return_true';
+	/** Written were rows that were there before, and that the response may show as they were. */
+	private $has_replaced = false;
 
 	public function __construct( Trellis_Log $log, callable $send ) {
 		$this->log     = $log;
 		$this->send    = $send;
 		$this->written = '__return_null';
+	}
+
+	/** The request reads, and its response gives it this name. `$lists` says whether the response lists rows of a table, some of which are new. */
+	public function name_request( $name, callable $lists ) {
+		$this->request = $name;
+		$this->lists   = $lists;
 	}
 
 	public function when_written( callable $written ) {
@@ -841,6 +865,12 @@ final class Trellis_Changes {
 	 */
 	const UNSHOWN = array( 'yoast_indexable' => array( 'object_last_modified', 'updated_at' ) );
 
+	/**
+	 * Tables whose rows a plugin makes of contents where a request looks for one that is not there: its response shows what it makes. A
+	 * counter is none of these, though it begins in the same way.
+	 */
+	const DERIVED = array( 'yoast_indexable', 'yoast_indexable_hierarchy' );
+
 	/** A value of such a column as responses and changes name it; null for others than numbers and simple words. */
 	public static function row_value( $value ) {
 		if ( preg_match( '/^[1-9]\d{0,17}$/D', $value ) ) {
@@ -921,7 +951,7 @@ final class Trellis_Changes {
 		}
 		if ( $stays ) {
 			// Unless another request writes at the same time.
-			$this->searched[ $site ][ $table ] = true;
+			$this->note_search( $site, $table, $condition, $masked );
 			$this->mark( $site );
 			return;
 		}
@@ -939,12 +969,21 @@ final class Trellis_Changes {
 			$this->whole( $site, $table );
 			return;
 		}
-		$this->searched[ $site ][ $table ] = true;
+		$this->note_search( $site, $table, $condition, $masked );
 		if ( ! $rows && ! $this->is_marked ) {
 			return;
 		}
 		$this->mark( $site );
-		$this->note_rows( $site, $table, $rows ? $pairs : array() );
+		$this->has_replaced = $this->has_replaced || $rows;
+		// Without a row the new values are those of rows that another request adds at the same time.
+		$this->note_rows( $site, $table, $pairs );
+	}
+
+	/** Rows of a plugin's table were searched for: those with one id, where the condition begins with it, or any. */
+	private function note_search( $site, $table, $condition, $masked ) {
+		$is_one = ! preg_match( '/\b(?:OR|XOR|SELECT|UNION)\b|\|\|/i', $masked ) && preg_match( '/^\s*`?(\w+)`?\s*=\s*\'?([1-9]\d{0,17})\'?\s*(?:$|AND\b)/i', $condition, $part ) && preg_match( self::IDS, $part[1] );
+		$known  = isset( $this->searched[ $site ][ $table ] ) ? $this->searched[ $site ][ $table ] : array();
+		$this->searched[ $site ][ $table ] = $is_one && is_array( $known ) ? $known + array( strtolower( $part[1] ) . ":$part[2]" => true ) : true;
 	}
 
 	/** What an UPDATE sets, by column in lower case; null when a value is an expression. */
@@ -1380,7 +1419,7 @@ final class Trellis_Changes {
 			call_user_func( $this->written );
 			$this->is_marked = true;
 			$this->marked_at = time();
-			$mark            = $this->log->open( $site );
+			$mark            = $this->log->open( $site, '' !== $this->request );
 			if ( $mark > 0 ) {
 				$this->marks[] = $mark;
 			}
@@ -1489,6 +1528,7 @@ final class Trellis_Changes {
 		$this->count      = 0;
 		$this->inserted   = null;
 		$this->transacted = $this->is_uncommitted;
+		$this->has_replaced = false;
 	}
 
 	private function report() {
@@ -1510,10 +1550,9 @@ final class Trellis_Changes {
 		$mark   = $this->marks ? array_pop( $this->marks ) : 0;
 		$around = $this->log->surroundings( $mark );
 		$alone  = $around['alone'] && ! $this->transacted;
+		$shown  = $this->is_shown( $unchanged );
 		if ( ! $alone ) {
-			foreach ( $this->searched as $site => $tables ) {
-				$this->tables[ $site ] = $tables + ( isset( $this->tables[ $site ] ) ? $this->tables[ $site ] : array() );
-			}
+			$this->add_searched( $mark );
 		}
 		$birth = $this->log->birth();
 		$print = Trellis_Companion::fingerprint();
@@ -1537,7 +1576,7 @@ final class Trellis_Changes {
 			// The row of a mark is known before it is closed: that is done while gateways answer.
 			$part['sequence'] = $is_last && $mark > 0 ? $mark : $store();
 			$this->name_row( $birth, $part['sequence'] );
-			$outcomes         = call_user_func( $this->send, $birth ? $birth['incarnation'] : '', $site, $part, $around['previous'], $print, $is_last && $mark > 0 ? $store : '__return_null' );
+			$outcomes         = call_user_func( $this->send, $birth ? $birth['incarnation'] : '', $site, $part + ( $shown ? array( 'request' => $this->request ) : array() ), $around['previous'], $print, $is_last && $mark > 0 ? $store : '__return_null' );
 			$this->has_failed = array() !== array_diff( $outcomes, array( 200 ) );
 		}
 		foreach ( array_merge( $this->marks, $this->transacted ? array( $mark ) : array() ) as $empty ) {
@@ -1546,6 +1585,63 @@ final class Trellis_Changes {
 		if ( $birth && 0 === $mark % 100 ) {
 			$this->log->prune( $around['newest'] );
 		}
+	}
+
+	/** Whether the response of this request, a read, shows the state after all that it has written. */
+	private function is_shown( $unchanged ) {
+		if ( '' === $this->request || ! $this->is_reading() || '' !== $this->reason || $this->has_replaced || $this->transacted || $this->objects || $this->tables || $this->compared ) {
+			return false;
+		}
+		foreach ( $this->table_rows as $names ) {
+			foreach ( $names as $table => $rows ) {
+				// A list may have been read before the row was there.
+				if ( ! in_array( $table, self::DERIVED, true ) || call_user_func( $this->lists, $table, $rows ) ) {
+					return false;
+				}
+			}
+		}
+		foreach ( $this->options as $site => $names ) {
+			foreach ( array_keys( $names ) as $name ) {
+				if ( empty( $unchanged[ $site ][ $name ] ) || ! self::is_temporary( $name ) ) {
+					return false;
+				}
+			}
+		}
+		return true;
+	}
+
+	/**
+	 * Rows that this request has searched for may be those of another one that wrote at the same time. One that has ended says which these
+	 * are, in tables of plugins; one that still writes reports its rows after this one.
+	 */
+	private function add_searched( $mark ) {
+		$meanwhile = $mark > 0 && ! $this->transacted ? $this->log->meanwhile( $mark ) : null;
+		foreach ( $this->searched as $site => $tables ) {
+			foreach ( $tables as $table => $searched ) {
+				$rows = null === $meanwhile || isset( self::TABLES[ $table ] ) || is_multisite() ? null : $this->rows_among( $table, $searched, $meanwhile );
+				if ( null === $rows ) {
+					$this->tables[ $site ][ $table ] = true;
+				} else {
+					$this->table_rows[ $site ][ $table ] = $rows + ( isset( $this->table_rows[ $site ][ $table ] ) ? $this->table_rows[ $site ][ $table ] : array() );
+				}
+			}
+		}
+	}
+
+	/** The rows of a table among the changes of other requests that have something of what was searched for; null when these may be any. */
+	private function rows_among( $table, $searched, $texts ) {
+		$rows = array();
+		foreach ( $texts as $text ) {
+			$changes = json_decode( $text );
+			foreach ( is_array( $changes ) ? $changes : array( null ) as $change ) {
+				if ( ! isset( $change->kind ) || 'all' === $change->kind || 'table' === $change->kind && $table === $change->name && ! isset( $change->rows ) ) {
+					return null;
+				}
+				$others = 'table' === $change->kind && $table === $change->name ? array_fill_keys( $change->rows, true ) : array();
+				$rows  += true === $searched || array_intersect_key( $searched, $others ) ? $others : array();
+			}
+		}
+		return count( $rows ) > self::MAX_ROWS ? null : $rows;
 	}
 
 	private function name_row( $birth, $sequence ) {
@@ -2132,8 +2228,12 @@ final class Trellis_Tags {
 	/** @var Trellis_Early_Options Those that other requests have read at their start. */
 	private $stored;
 
-	public function __construct( Trellis_Log $log ) {
-		$this->stored = new Trellis_Early_Options( $log );
+	/** Names this request, as the reports of what it writes do. */
+	private $request;
+
+	public function __construct( Trellis_Log $log, $request = '' ) {
+		$this->stored  = new Trellis_Early_Options( $log );
+		$this->request = $request;
 	}
 
 	/** Reads only, and only where the address looks like an interface that is described. */
@@ -2768,6 +2868,21 @@ final class Trellis_Tags {
 		return false;
 	}
 
+	/** Whether something was made of a table as a whole, or of the kind of one of these rows. */
+	public function lists( $table, $rows ) {
+		if ( isset( $this->tables[ $table ] ) ) {
+			return true;
+		}
+		foreach ( isset( $this->rows[ $table ] ) ? $this->rows[ $table ] : array() as $column => $values ) {
+			foreach ( 'type' === substr( $column, -4 ) ? array_keys( $values ) : array() as $value ) {
+				if ( isset( $rows[ "$column:$value" ] ) ) {
+					return true;
+				}
+			}
+		}
+		return false;
+	}
+
 	/** Rows as a header names them, `orders:id:5.7`. */
 	private function row_lists() {
 		$lists = array();
@@ -3066,6 +3181,7 @@ final class Trellis_Tags {
 		try {
 			$value = $this->value();
 			header( "Trellis-Tags: $value" );
+			header( "Trellis-Request: {$this->request}" );
 			if ( $this->max_age > 0 ) {
 				header( "Trellis-Max-Age: {$this->max_age}" );
 			}
@@ -3461,7 +3577,10 @@ final class Trellis_Companion {
 			}
 		);
 		if ( Trellis_Tags::is_wanted() ) {
-			( new Trellis_Tags( $this->log ) )->start();
+			$name = bin2hex( random_bytes( 8 ) );
+			$tags = new Trellis_Tags( $this->log, $name );
+			$this->changes->name_request( $name, array( $tags, 'lists' ) );
+			$tags->start();
 		}
 		$this->statement = Trellis_Statement::asked( $this->token, $this->changes );
 		if ( defined( 'WP_CLI' ) && WP_CLI ) {
@@ -3489,7 +3608,7 @@ final class Trellis_Companion {
 		return Trellis_Push::send(
 			$this->gateways,
 			$this->token,
-			'{"incarnation":"' . $incarnation . '","site":' . (int) $site . ',"sequence":' . (int) $part['sequence'] . ',"check":"' . $this->log->check( (int) $part['sequence'] ) . '","previous":' . (int) $previous . ',"fingerprint":"' . $fingerprint . '","changes":' . $part['json'] . ',"overflow":' . ( $part['overflow'] ? 'true' : 'false' ) . '}',
+			'{"incarnation":"' . $incarnation . '","site":' . (int) $site . ',"sequence":' . (int) $part['sequence'] . ',"check":"' . $this->log->check( (int) $part['sequence'] ) . '","previous":' . (int) $previous . ',"fingerprint":"' . $fingerprint . '","changes":' . $part['json'] . ',"overflow":' . ( $part['overflow'] ? 'true' : 'false' ) . ( isset( $part['request'] ) ? ',"request":"' . $part['request'] . '"' : '' ) . '}',
 			$meanwhile
 		);
 	}

@@ -230,10 +230,15 @@ export const createInvalidation = (options: InvalidationOptions) => {
   /**
    * To be called before a write is answered. The response of a fetch that started earlier is not stored if it has one of the tags,
    * and no later reader joins that fetch. Recorded first: the response of a fetch that ends from here on must not restore older data.
+   * `shownBy`: the request whose response shows the state after it (`ResponseHints`).
    */
-  const invalidate = (tags: readonly string[], by: InvalidationCause = 'write'): number => {
+  const invalidate = (
+    tags: readonly string[],
+    by: InvalidationCause = 'write',
+    shownBy?: string | undefined,
+  ): number => {
     if (tags.length === 0) return 0
-    log.record(tags)
+    log.record(tags, shownBy)
     const isLarge = store.countWithTags(tags) > keysPerTurn
     const remove = removal(isLarge)
     let entries = 0

@@ -44,6 +44,7 @@ export const applyInvalidations = (
   cache: Pick<Cache, 'invalidate' | 'suspect' | 'purge'>,
   documentsStale: (service: string, collection: string) => void,
   by: Invalidator,
+  shownBy?: string | undefined,
 ): number => {
   const dropped: string[] = []
   const quarantined = new Map<number, string[]>()
@@ -63,7 +64,7 @@ export const applyInvalidations = (
     const selector = { kind: 'prefix', service, prefixes: invalidations.map(({ prefix }) => prefix) } as const
     entries += cache.purge({ selector, mode, dryRun: false })
   }
-  if (dropped.length > 0) entries += cache.invalidate(dropped, by)
+  if (dropped.length > 0) entries += cache.invalidate(dropped, by, shownBy)
   for (const [forMs, tags] of quarantined) entries += cache.suspect(tags, forMs, by)
   return entries
 }

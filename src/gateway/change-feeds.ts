@@ -81,11 +81,14 @@ export const connectChangeFeeds = (
   const { clock, cache, broadcast, worker, stores, metrics, logger, serviceNamed, current } = parts
 
   /** Answers when the entries are dropped in every process. Waits for no write: the change may be one in flight. */
-  const drop = async (invalidations: readonly Invalidation[]): Promise<number | 'unacknowledged'> => {
+  const drop = async (
+    invalidations: readonly Invalidation[],
+    shownBy: string | undefined,
+  ): Promise<number | 'unacknowledged'> => {
     if (invalidations.length === 0) return 0
     const stale = (name: string, collection: string): void =>
       markDocumentsStale(current().built, name, collection)
-    const here = applyInvalidations(invalidations, cache, stale, 'changes')
+    const here = applyInvalidations(invalidations, cache, stale, 'changes', shownBy)
     const elsewhere = await broadcast(invalidations)
     return elsewhere.unacknowledged || elsewhere.unconfirmed ? 'unacknowledged' : here + elsewhere.entries
   }
@@ -159,9 +162,9 @@ export const connectChangeFeeds = (
               timeoutMs,
             )
           },
-          apply: async (changes) => {
+          apply: async (changes, shownBy) => {
             const service = serviceNamed(name)
-            return service === undefined ? 0 : drop(changeInvalidations(service, changes))
+            return service === undefined ? 0 : drop(changeInvalidations(service, changes), shownBy)
           },
           quarantine: (forMs) => {
             const tag = serviceNamed(name)?.contract.tagger.everything

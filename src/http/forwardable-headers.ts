@@ -75,7 +75,12 @@ const isNamedAway = (option: string): boolean =>
   option !== '' && !connectionHeaderSet.has(option) && !neverConnectionOptions.has(option)
 
 /** Headers that an upstream sends to the gateway alone (see ResponseHints). */
-const hintHeaders: readonly string[] = ['trellis-tags', 'trellis-max-age', 'trellis-statement']
+const hintHeaders: readonly string[] = [
+  'trellis-tags',
+  'trellis-max-age',
+  'trellis-statement',
+  'trellis-request',
+]
 
 const endingHeaders: ReadonlySet<string> = new Set([...connectionHeaders, ...hintHeaders])
 

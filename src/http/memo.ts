@@ -60,6 +60,8 @@ export const createLastNumbers = (maxTexts: number) => {
       last.clear()
       floor = number
     },
+    /** The number of a text, or the highest one that it may have. */
+    of: (text: string): number => Math.max(floor, last.get(shortText(text)) ?? 0),
     /** Has any of the texts a higher number, or may it have one? */
     isAfter: (texts: readonly string[], number: number): boolean =>
       floor > number || texts.some((long) => (last.get(shortText(long)) ?? 0) > number),

@@ -212,6 +212,8 @@ export type ResponseHints = {
   readonly maxAge: string | undefined
   /** Trellis-Statement: what the request has written. */
   readonly receipt?: string | undefined
+  /** Trellis-Request: how reports of changes name the request that the response is for. */
+  readonly request?: string | undefined
 }
 
 /** Sec-WebSocket-Accept for a key (RFC 6455 §1.3): proves that a 101 is for this handshake, and not a response that only has that status. */

@@ -181,8 +181,14 @@ const hintsOf = (headers: HeaderLines): ResponseHints | undefined => {
   const tags = headerValue(headers, 'trellis-tags')
   const maxAge = headerValue(headers, 'trellis-max-age')
   const receipt = headerValue(headers, 'trellis-statement')
-  const isNone = tags === undefined && maxAge === undefined && receipt === undefined
-  return isNone ? undefined : { tags, maxAge, ...(receipt === undefined ? {} : { receipt }) }
+  const request = headerValue(headers, 'trellis-request')
+  if ([tags, maxAge, receipt, request].every((value) => value === undefined)) return undefined
+  return {
+    tags,
+    maxAge,
+    ...(receipt === undefined ? {} : { receipt }),
+    ...(request === undefined ? {} : { request }),
+  }
 }
 
 /** Header lines as text; header values are octets, kept one to one (RFC 9110 §5.5). */

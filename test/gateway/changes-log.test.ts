@@ -218,6 +218,17 @@ test('a response that is fetched while a PHP request writes is not stored', asyn
     .toContain('hit')
 })
 
+test('a response that is fetched while a read makes what its own response shows is stored', async () => {
+  const { companion, gateway } = await start()
+  companion.last += 1
+  companion.rows.set(companion.last, { sequence: companion.last, state: 'open', reads: true })
+  const responded = companion.polls.length + 2
+  await expect.poll(() => companion.polls.length).toBeGreaterThan(responded)
+  await holdsOld(companion, gateway)
+  companion.rows.set(companion.last, { sequence: companion.last, state: 'closed', changes: [postChange(1)] })
+  await showsNew(gateway)
+})
+
 test('a PHP request that hangs while it writes is named in the log and on the status page, with what to do', async () => {
   const companion = await startCompanion()
   opened.push(companion)

@@ -55,6 +55,32 @@ test('after the acknowledged push of a change no read returns older data', async
   expect((await read(gateway)).title).toBe('v2')
 })
 
+const name = '0123456789abcdef'
+
+test.each([
+  ['what it wrote and shows is stored', name, name, 0, 'hit'],
+  ['what it wrote is not stored without its name', undefined, name, 0, 'fwd'],
+  ['what another request wrote is not stored', 'fedcba9876543210', name, 0, 'fwd'],
+  ['what another request wrote beside it is not stored', name, name, 1, 'fwd'],
+])(
+  'a response to a read that reports a change before it ends: %s',
+  async (_, reported, named, others, status) => {
+    const { companion, gateway } = await start()
+    await heard(gateway)
+    companion.headers['Trellis-Request'] = named
+    companion.beforeResponse = async () => {
+      companion.beforeResponse = undefined
+      for (let other = 0; other < others; other += 1)
+        await companion.push(gateway.adminAddress, companion.write(1))
+      const more = reported === undefined ? {} : { request: reported }
+      const response = await companion.push(gateway.adminAddress, companion.write(1), more)
+      expect(response.status).toBe(200)
+    }
+    expect((await read(gateway)).response.headers.has('trellis-request')).toBe(false)
+    expect((await read(gateway)).status).toContain(status)
+  },
+)
+
 test('a change that is only in the log is seen within the poll interval', async () => {
   const { companion, gateway } = await start({ poll: '200ms' })
   await heard(gateway)

@@ -6,6 +6,7 @@ type Row = {
   readonly check?: string
   readonly site?: number
   readonly state: 'open' | 'closed' | 'dead'
+  readonly reads?: boolean
   readonly changes?: readonly unknown[]
 }
 
@@ -27,6 +28,8 @@ export type Companion = {
   down: boolean
   /** Fields of every response of the interface. */
   headers: Record<string, string>
+  /** What WordPress does before it sends the response to a read. */
+  beforeResponse: (() => Promise<void>) | undefined
   /** Rows in one response. */
   maxRows: number
   readonly polls: URLSearchParams[]
@@ -106,7 +109,7 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
     return wire.respond({ headers: { ...json, 'Cache-Control': 'no-store' }, content })
   }
 
-  const script: Script = (request, wire, count) => {
+  const script: Script = async (request, wire, count) => {
     if (companion.down) return wire.respond({ status: 500 })
     if (request.method !== 'GET') {
       if (companion.respondToWrite !== undefined) return companion.respondToWrite(request, wire, count)
@@ -123,6 +126,7 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
       type: 'post',
       title: { rendered: `v${companion.version(one)}` },
     })
+    await companion.beforeResponse?.()
     const content = id === undefined ? [1, 2, 3].map(shown) : shown(Number(id))
     return wire.respond({ headers: { ...json, ...companion.headers }, content: JSON.stringify(content) })
   }
@@ -140,6 +144,7 @@ export const startCompanion = async (token = 'token-of-the-companion'): Promise<
     cacheOnTheWay: undefined,
     down: false,
     headers: {},
+    beforeResponse: undefined,
     maxRows: 500,
     polls,
     change: (id) => {

@@ -316,7 +316,7 @@ const tagsOf = (stored: StoredResponse): readonly string[] => [targetKeyOf(store
 
 /** Was anything that the response shows invalidated after `since`, or may it have been? */
 export const isSuperseded = (log: InvalidationLog, stored: StoredResponse, since: number): boolean =>
-  log.invalidatedSince(tagsOf(stored), since)
+  log.invalidatedSince(tagsOf(stored), since, stored.hints?.request)
 
 const addForDownstream = (
   { forDownstream, policy }: Pick<CacheRead, 'forDownstream' | 'policy'>,
@@ -364,7 +364,7 @@ export const createResponseStorage = (options: StorageOptions) => {
 
   const doubtAbout = (stored: StoredResponse, since: number): NoStoreReason | undefined => {
     const tags = tagsOf(stored)
-    if (log.invalidatedSince(tags, since)) return 'overtaken'
+    if (log.invalidatedSince(tags, since, stored.hints?.request)) return 'overtaken'
     // It may show the state before a write that was carried out while it was on its way.
     return unsettled.includes(tags, stored.requestedAt) ? 'unsettled' : undefined
   }

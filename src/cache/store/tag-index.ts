@@ -1,5 +1,5 @@
 import { addCount } from '../../http/bounds.ts'
-import { createLastNumbers } from '../../http/memo.ts'
+import { createLastNumbers, createRecentValues } from '../../http/memo.ts'
 import { shortText } from '../../http/message.ts'
 
 /** One key of the store, with all tags that find it. */
@@ -169,20 +169,42 @@ export const createUnsettledTags = (maxTags: number) => {
 
 export type UnsettledTags = ReturnType<typeof createUnsettledTags>
 
+type OwnNumbers = Map<string, { readonly at: number; readonly before: number }>
+
+/** Requests, and tags of each, whose invalidations are known to show in their own responses. */
+const maxRequests = 128
+const maxOwnTags = 1_000
+
 /**
  * When each tag was last invalidated, as a number that grows with every invalidation: a response that was requested before must not
  * be stored. Bounded in tags and in their length: a tag that is not among the last `maxTags` counts as invalidated.
  */
 export const createInvalidationLog = (maxTags: number) => {
   const numbers = createLastNumbers(maxTags)
+  /** By request whose response shows what it has invalidated: the numbers that its tags got by it, and those before. */
+  const byRequest = createRecentValues<OwnNumbers>(maxRequests)
   let sequence = 0
+
+  const recordOwn = (tags: readonly string[], request: string): void => {
+    const own: OwnNumbers = byRequest.get(request) ?? new Map()
+    // It then counts as superseded by itself.
+    if (own.size + tags.length > maxOwnTags) return
+    for (const tag of tags) {
+      const [before, known] = [numbers.of(tag), own.get(tag)]
+      own.set(tag, { at: sequence, before: known?.at === before ? known.before : before })
+    }
+    byRequest.set(request, own)
+  }
+
   return {
     /** Number of the last invalidation. */
     get sequence() {
       return sequence
     },
-    record: (tags: readonly string[]) => {
+    /** `request`: the one whose response shows the state after it. */
+    record: (tags: readonly string[], request?: string) => {
       sequence += 1
+      if (request !== undefined) recordOwn(tags, request)
       for (const tag of tags) numbers.set(tag, sequence)
     },
     /** Everything counts as invalidated. */
@@ -190,9 +212,16 @@ export const createInvalidationLog = (maxTags: number) => {
       sequence += 1
       numbers.restart(sequence)
     },
-    /** Was any of the tags invalidated after `sequence`, or may it have been? */
-    invalidatedSince: (tags: readonly string[], since: number) =>
-      sequence > since && numbers.isAfter(tags, since),
+    /** Was any of the tags invalidated after `since`, other than by the request itself, or may it have been? */
+    invalidatedSince: (tags: readonly string[], since: number, request?: string) => {
+      if (sequence <= since || !numbers.isAfter(tags, since)) return false
+      const own = request === undefined ? undefined : byRequest.get(request)
+      if (own === undefined) return true
+      return tags.some((tag) => {
+        const [number, known] = [numbers.of(tag), own.get(tag)]
+        return number > since && (known?.at !== number || known.before > since)
+      })
+    },
   }
 }
 

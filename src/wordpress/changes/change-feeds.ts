@@ -197,9 +197,10 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
 
   /** Gives the number of entries that were dropped. */
   const applyRead = async ({ service, feed }: Running, signature: string, push: Push) => {
-    const { changes, fingerprint } = push
-    const isOther = feed.isOtherFingerprint(fingerprint)
-    const entries = await service.ports.apply(isOther ? everything('fingerprint') : changes)
+    const { changes, fingerprint, request } = push
+    const entries = feed.isOtherFingerprint(fingerprint)
+      ? await service.ports.apply(everything('fingerprint'))
+      : await service.ports.apply(changes, request)
     if (entries === 'unacknowledged') return entries
     feed.applied(signature, push)
     const facts = { service: service.name, source: 'push', changes: changes.length, entries } as const

@@ -14,6 +14,8 @@ type Unfinished = {
   readonly state: 'open' | 'missing'
   /** Polls before this one in which it was open, or missing. */
   readonly polls: number
+  /** It is open, and its request answers a read. */
+  readonly reads?: boolean
 }
 
 /** The position of a gateway in the log of one service. Plain data: processes send it to each other. */
@@ -159,7 +161,9 @@ const unfinishedAfter = (
     const row = rows.get(sequence)
     const previous = before.get(sequence)
     if (row !== undefined)
-      return isFinished(row) ? [] : [{ sequence, state: 'open', polls: pollsOf(previous, 'open') }]
+      return row.state === 'open'
+        ? [{ sequence, state: 'open', polls: pollsOf(previous, 'open'), reads: row.reads }]
+        : []
     // Rows behind the part that was read are not counted yet.
     if (sequence > upTo) return previous === undefined ? [] : [previous]
     return [{ sequence, state: 'missing', polls: pollsOf(previous, 'missing') }]

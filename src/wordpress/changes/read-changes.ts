@@ -80,8 +80,8 @@ export type RowName = { readonly sequence: number; readonly check: string }
 export type LogRow = RowName &
   (
     | { readonly state: 'closed'; readonly changes: readonly Change[] }
-    /** The PHP request has begun to write and has not ended. */
-    | { readonly state: 'open' }
+    /** The PHP request has begun to write and has not ended. `reads`: what its response is made of is all that it may write. */
+    | { readonly state: 'open'; readonly reads: boolean }
     /** It ended without a report of its changes. */
     | { readonly state: 'dead' }
   )
@@ -105,6 +105,8 @@ export type Push = RowName & {
   readonly incarnation: string
   readonly fingerprint: string
   readonly changes: readonly Change[]
+  /** Trellis-Request of the response that shows the state after these changes. */
+  readonly request?: string
 }
 
 /** The report of a service without the companion. */
@@ -156,6 +158,11 @@ const checkOf = (value: unknown): string =>
   value === undefined || (typeof value === 'string' && /^[0-9a-f]{0,64}$/.test(value))
     ? (value ?? '')
     : refuse('check', 'hexadecimal digits')
+
+const requestOf = (value: unknown): string =>
+  typeof value === 'string' && /^[0-9a-f]{16}$/.test(value)
+    ? value
+    : refuse('request', '16 hexadecimal digits')
 
 /** Terms are lists in an object in a state. More levels would end in a stack overflow elsewhere. */
 const maxLevels = 4
@@ -265,6 +272,7 @@ export const isWithoutRow = (body: Buffer): boolean => {
 export const readPush = (body: Buffer): Push => {
   const members = membersOfReport(body, [
     ...['incarnation', 'site', 'sequence', 'check', 'previous', 'fingerprint', 'changes', 'overflow'],
+    'request',
   ])
   const isOverflow = members['overflow'] !== undefined && flagOf(members['overflow'], 'overflow')
   if (members['previous'] !== undefined) wholeOf(members['previous'], 'previous')
@@ -275,6 +283,7 @@ export const readPush = (body: Buffer): Push => {
     check: checkOf(members['check']),
     fingerprint: textOf(members['fingerprint'] ?? '', 'fingerprint'),
     changes: isOverflow ? everything('overflow') : changes,
+    ...(members['request'] === undefined ? {} : { request: requestOf(members['request']) }),
   }
 }
 
@@ -295,8 +304,9 @@ const rowOf = (value: unknown): LogRow => {
     case 'closed':
       return { ...name, state: 'closed', changes: closedChanges(value) }
     case 'open':
+      return { ...name, state: 'open', reads: value['reads'] === true }
     case 'dead':
-      return { ...name, state: value['state'] }
+      return { ...name, state: 'dead' }
     default:
       return refuse('state', 'closed, open or dead')
   }

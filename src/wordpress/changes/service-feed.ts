@@ -26,8 +26,11 @@ export type SharedPosition = Pick<Feed, 'incarnation' | 'position' | 'newest' | 
 export type FeedPorts = {
   /** Reads the log after that row, if it still has the row `newest`, else one of another incarnation; rejects with a PollError. */
   ask(after: number, incarnation: string, newest: RowName | undefined): Promise<ChangeLog>
-  /** Drops what the changes reach, in all processes; the number of stored responses, or that other processes cannot be reached. */
-  apply(changes: readonly Change[]): Promise<number | 'unacknowledged'>
+  /**
+   * Drops what the changes reach, in all processes; the number of stored responses, or that other processes cannot be reached. `shownBy`:
+   * the request whose response shows the state after them.
+   */
+  apply(changes: readonly Change[], shownBy?: string): Promise<number | 'unacknowledged'>
   /** For that time nothing is stored for the service. */
   quarantine(forMs: number): void
   /** Sends to the other processes that share the port. */
@@ -254,7 +257,7 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     readAt = sent
     if (next.state === 'heard') lastContactAt = sent
     // While a PHP request writes nothing is stored, for as long as this poll counts: the next one may be late.
-    if (next.unfinished.some(({ state }) => state === 'open')) ports.quarantine(trustedMs)
+    if (next.unfinished.some(({ state, reads }) => state === 'open' && !reads)) ports.quarantine(trustedMs)
   }
 
   const share = (state: Feed): void => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
-import { createTagIndex, type TagHolder } from '../../../src/cache/store/tag-index.ts'
+import { describe, expect, test } from 'vitest'
+import { createInvalidationLog, createTagIndex, type TagHolder } from '../../../src/cache/store/tag-index.ts'
 
 const names = ['a', 'b', 'c', 'd', 'e']
 
@@ -57,4 +57,44 @@ test('a tag of many holders is one string', () => {
   expect(index.canonical(again)).toBe('site/all')
   expect(index.holders('site/all').map(({ key }) => key)).toEqual(['k1', 'k2'])
   expect(index.holders('other')).toEqual([])
+})
+
+describe('what a request has invalidated and its own response shows', () => {
+  const log = () => createInvalidationLog(100)
+
+  test('does not supersede this response', () => {
+    const own = log()
+    own.record(['a', 'b'], 'request')
+    own.record(['a'], 'request')
+    expect(own.invalidatedSince(['a', 'b'], 0, 'request')).toBe(false)
+    expect(own.invalidatedSince(['a'], 0, 'another')).toBe(true)
+    expect(own.invalidatedSince(['a'], 0)).toBe(true)
+  })
+
+  test('supersedes it where another request has invalidated the same before, between or after', () => {
+    const orders = [
+      [undefined, 'request'],
+      ['request', undefined, 'request'],
+      ['request', undefined],
+      ['request', 'another'],
+    ]
+    for (const order of orders) {
+      const own = log()
+      for (const request of order) own.record(['a'], request)
+      expect([order, own.invalidatedSince(['a'], 0, 'request')]).toEqual([order, true])
+    }
+  })
+
+  test('supersedes it after everything was invalidated, and where a request has too many tags', () => {
+    const own = log()
+    own.record(['a'], 'request')
+    own.recordAll()
+    expect(own.invalidatedSince(['a'], 0, 'request')).toBe(true)
+    const many = createInvalidationLog(10_000)
+    many.record(
+      Array.from({ length: 1_001 }, (_, at) => `tag ${at}`),
+      'request',
+    )
+    expect(many.invalidatedSince(['tag 1'], 0, 'request')).toBe(true)
+  })
 })

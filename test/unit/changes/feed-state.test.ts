@@ -26,7 +26,7 @@ const closed = (sequence: number): LogRow => ({
   state: 'closed',
   changes: [{ kind: 'user', id: sequence }],
 })
-const open = (sequence: number): LogRow => ({ sequence, check: '', state: 'open' })
+const open = (sequence: number, reads = false): LogRow => ({ sequence, check: '', state: 'open', reads })
 
 const response = (last: number, rows: readonly LogRow[], more: Partial<ChangeLog> = {}): ChangeLog => ({
   incarnation: 'a1',

@@ -8,8 +8,8 @@ import { arrived, ConfigSnapshot, type Service } from '../src/exchange/exchange.
 import { type HandleDeps, handle } from '../src/exchange/handle.ts'
 import { type BuiltService, buildService, closeServices } from '../src/gateway/build-service.ts'
 import { startEmbedded } from '../src/gateway/contracts.ts'
-import { unlimited } from '../src/http/bounds.ts'
-import { headerValue } from '../src/http/message.ts'
+import { unlimited } from '../src/http/bounds/byte-budget.ts'
+import { headerValue } from '../src/http/headers/header-lines.ts'
 import { createMetrics } from '../src/observability/metrics.ts'
 
 /** What came back: all that a reader could tell an old state by. */

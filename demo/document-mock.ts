@@ -1,6 +1,6 @@
 import { atOnce } from '../src/http/bodies/turns.ts'
+import { requestHeader } from '../src/http/headers/header-lines.ts'
 import { isJsonObject } from '../src/http/json-text.ts'
-import { requestHeader } from '../src/http/message.ts'
 import {
   type ApiBundle,
   below,

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { RequestHeaders } from '../src/http/message.ts'
+import type { RequestHeaders } from '../src/http/headers/header-lines.ts'
 
 /** A running embedded upstream: a real HTTP server on loopback. */
 export type EmbeddedUpstream = {

@@ -1,5 +1,5 @@
+import { requestHeader } from '../src/http/headers/header-lines.ts'
 import { memberText } from '../src/http/json-text.ts'
-import { requestHeader } from '../src/http/message.ts'
 import type { OpenApiRequests } from '../src/openapi/requests/openapi-requests.ts'
 import {
   type EmbeddedReply,

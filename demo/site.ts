@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../src/clock.ts'
-import { requestHeader } from '../src/http/message.ts'
+import { requestHeader } from '../src/http/headers/header-lines.ts'
 import { createRouter } from '../src/service/router.ts'
 import { createSiteValidator } from '../src/wordpress/arguments/site-validator.ts'
 import { keyNames, namespaceNames, segmentNames } from '../src/wordpress/names/name-table.ts'

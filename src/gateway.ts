@@ -18,18 +18,9 @@ import type { Service } from './exchange/exchange.ts'
 import { refusedRoutes } from './gateway/build-service.ts'
 import { connectChangeFeeds, feedNotices } from './gateway/change-feeds.ts'
 import { connectDownstreams } from './gateway/downstreams.ts'
-import {
-  metricsOf,
-  operatorCache,
-  prepareMembership,
-  refusesUnacknowledged,
-  reloadEverywhere,
-  scrapeOf,
-  serveWorkers,
-  workerStatus,
-  workersOf,
-} from './gateway/membership.ts'
+import { prepareMembership, refusesUnacknowledged } from './gateway/membership.ts'
 import { currentOperator } from './gateway/operator.ts'
+import { operatorCache } from './gateway/operator-cache.ts'
 import { createReload, logReload, refusedReload } from './gateway/reload.ts'
 import {
   type BuiltSnapshot,
@@ -43,6 +34,14 @@ import {
 import { type UpstreamIssue, warnOf } from './gateway/upstream-issues.ts'
 import { createVerifier, dropDiffering } from './gateway/verifier.ts'
 import { createWarmer } from './gateway/warmer.ts'
+import {
+  metricsOf,
+  reloadEverywhere,
+  scrapeOf,
+  serveWorkers,
+  workerStatus,
+  workersOf,
+} from './gateway/workers.ts'
 import { whenKnown } from './http/message.ts'
 import { redactTarget } from './http/targets.ts'
 import { startWatches } from './observability/access-log.ts'
@@ -354,7 +353,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       metrics,
       diagnosis,
       reload,
-      invalidation: recordIssue,
+      issueFound: recordIssue,
       applyFeedMessage: feeds.receiveMessage,
     }),
   )

@@ -5,14 +5,14 @@ import type { DrainStart, WorkerEvent, WorkerLink } from './cluster/worker-link.
 import type { Config, ServiceConfig } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
 import { type EmbeddedUpstream, startEmbedded } from './gateway/contracts.ts'
+import { type UpstreamIssue, warnOf } from './gateway/upstream-issues.ts'
 import {
   createWorkersConfig,
   fromHanded,
   type HandedConfig,
   reloadEverywhere,
   workersOf,
-} from './gateway/membership.ts'
-import { type UpstreamIssue, warnOf } from './gateway/upstream-issues.ts'
+} from './gateway/workers.ts'
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
 import { createLogger, createLogLevel, type LogLevelChange } from './observability/logger.ts'
 import { freePort } from './server/listener.ts'

@@ -1,4 +1,4 @@
-import type { RequestHeaders } from '../../src/http/message.ts'
+import type { RequestHeaders } from '../../src/http/headers/header-lines.ts'
 import type { Row } from '../../src/service/row.ts'
 import type { Caller } from './caller.ts'
 import type { DialectNames } from './dialect-names.ts'

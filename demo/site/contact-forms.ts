@@ -1,4 +1,4 @@
-import { requestHeader } from '../../src/http/message.ts'
+import { requestHeader } from '../../src/http/headers/header-lines.ts'
 import { type Call, ok, type Resource, type SiteResponse, type Values } from './call.ts'
 import type { Form } from './entry.ts'
 import { parseMultipart } from './multipart.ts'

@@ -1,4 +1,4 @@
-import { type RequestHeaders, requestHeader } from '../../src/http/message.ts'
+import { type RequestHeaders, requestHeader } from '../../src/http/headers/header-lines.ts'
 import type { Validation, ValidationInput } from '../../src/service/contract.ts'
 import type { Endpoint, Method, RouteMatch, Row } from '../../src/service/row.ts'
 import type { Call, Resource, Site, SiteResponse } from './call.ts'

@@ -1,4 +1,4 @@
-import { requestHeader } from '../../src/http/message.ts'
+import { requestHeader } from '../../src/http/headers/header-lines.ts'
 import type { Call } from './call.ts'
 import { parseMultipart } from './multipart.ts'
 import { SiteFault } from './site-fault.ts'

@@ -1,4 +1,4 @@
-import { requestHeader } from '../../src/http/message.ts'
+import { requestHeader } from '../../src/http/headers/header-lines.ts'
 import type { Call, Values } from './call.ts'
 
 /** Parameters of a form or JSON body, unchanged: for code that needs some that the contract does not list. */

@@ -1,4 +1,4 @@
-import { type RequestHeaders, requestHeader } from '../../src/http/message.ts'
+import { type RequestHeaders, requestHeader } from '../../src/http/headers/header-lines.ts'
 import type { EmbeddedReply } from '../embedded-server.ts'
 import type { SiteResponse } from './call.ts'
 import type { Caller } from './caller.ts'

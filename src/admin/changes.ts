@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { addressGroup } from '../http/bounds.ts'
-import { requestHeader } from '../http/message.ts'
+import { addressGroup } from '../http/bounds/client-network.ts'
+import { requestHeader } from '../http/headers/header-lines.ts'
 import type { ChangesCredential, ChangesResponse } from '../wordpress/changes/change-feeds.ts'
 import type { Operator } from './operator.ts'
 

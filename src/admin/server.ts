@@ -10,10 +10,11 @@ import {
   LogController,
 } from 'fastify'
 import type { Logger } from 'pino'
-import { createFairTurns } from '../http/bounds.ts'
+import { createFairTurns } from '../http/bounds/fair-turns.ts'
 import { contentEntityTag, evaluatePreconditions } from '../http/conditional/preconditions.ts'
+import { headersOfLines } from '../http/headers/header-lines.ts'
 import { parsedJson } from '../http/json-text.ts'
-import { headersOfLines, targetParts } from '../http/message.ts'
+import { targetParts } from '../http/targets.ts'
 import type { MetricSnapshot } from '../observability/metrics.ts'
 import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess, isWithoutContent } from './access.ts'

@@ -3,8 +3,11 @@ import type { ServiceConfig, SiteConfig } from '../config/config.ts'
 import type { LocalRequest, Run, Service } from '../exchange/exchange.ts'
 import type { IdempotencyStore, ReplayedResponse } from '../exchange/ports.ts'
 import { inTurns, type Pieces } from '../http/bodies/turns.ts'
-import { addressGroup, type ByteBudget, createFairTurns, type Reservation } from '../http/bounds.ts'
-import { type GatewayResponse, requestHeader } from '../http/message.ts'
+import type { ByteBudget, Reservation } from '../http/bounds/byte-budget.ts'
+import { addressGroup } from '../http/bounds/client-network.ts'
+import { createFairTurns } from '../http/bounds/fair-turns.ts'
+import { requestHeader } from '../http/headers/header-lines.ts'
+import type { GatewayResponse } from '../http/message.ts'
 import type { Contract, ErrorShape } from '../service/contract.ts'
 import {
   type BatchEvent,
@@ -34,12 +37,11 @@ import {
   type PlannedItem,
   type PlanOptions,
   planBatch,
-  type ScheduleEnd,
-  Splitter,
-  type TaskEnd,
-  type Waits,
-} from './order/plan-order.ts'
-import { honouringRetryAfter } from './send/chunk.ts'
+} from './order/plan-batch.ts'
+import type { Waits } from './order/plan-order.ts'
+import type { ScheduleEnd, TaskEnd } from './order/run-schedule.ts'
+import { Splitter } from './order/split.ts'
+import { honouringRetryAfter } from './send/retry-after.ts'
 import { createSemaphore, type ItemSender, type Made, type RunOptions, runItems } from './send/run-items.ts'
 import { headersWithCredentials, runChunk, runItem, sendAlone } from './send/send-item.ts'
 
@@ -182,7 +184,7 @@ export const createBatch = (options: BatchOptions): ((request: BatchRequest) => 
     const cancellation = cancelBatch(signal, options.deadlineMs)
     const leftMs = (): number =>
       options.deadlineMs > 0 ? startedMs + options.deadlineMs - clock.monotonic() : Number.POSITIVE_INFINITY
-    const dispatch = collapseReads(honouringRetryAfter(sender.dispatch, leftMs), waits)
+    const dispatch = collapseReads(honouringRetryAfter(sender.dispatch, leftMs, clock), waits)
     const end = await runItems(
       options,
       { ...sender, dispatch },

@@ -4,8 +4,9 @@ import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { LocalRequest } from '../exchange/exchange.ts'
 import type { IdempotencyStore, KeyState, ReplayedResponse } from '../exchange/ports.ts'
-import { hasCredentialParameter, otherCredential } from '../http/credential-headers.ts'
-import { ownBytes, requestHeader } from '../http/message.ts'
+import { hasCredentialParameter, otherCredential } from '../http/headers/credential-headers.ts'
+import { requestHeader } from '../http/headers/header-lines.ts'
+import { ownBytes } from '../http/retained.ts'
 
 type IdempotencyKey =
   | { readonly kind: 'none' }

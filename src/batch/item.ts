@@ -3,10 +3,10 @@ import type { Admitted, LocalRequest, Service } from '../exchange/exchange.ts'
 import type { WriteOutcome } from '../exchange/write-state.ts'
 import { isJsonInPieces } from '../http/bodies/json-syntax.ts'
 import type { Pieces } from '../http/bodies/turns.ts'
-import { isCredentialName } from '../http/credential-headers.ts'
-import { isForwardable } from '../http/forwardable-headers.ts'
-import { elementTexts, type JsonObject, type JsonText, memberText } from '../http/json-text.ts'
-import { asciiJson, type HeaderLines, type RequestHeaders } from '../http/message.ts'
+import { isCredentialName } from '../http/headers/credential-headers.ts'
+import { isForwardable } from '../http/headers/forwardable-headers.ts'
+import type { HeaderLines, RequestHeaders } from '../http/headers/header-lines.ts'
+import { asciiJson, elementTexts, type JsonObject, type JsonText, memberText } from '../http/json-text.ts'
 import { type Effect, isGet } from '../http/methods.ts'
 import type { ErrorShape, ItemReading } from '../service/contract.ts'
 import { type Canonical, canonicalInPieces, isWrite } from '../service/decide.ts'
@@ -249,7 +249,7 @@ const mergesSlashes = (path: string, { pathParameters }: Found): boolean => {
   return path.slice(0, end).includes('//')
 }
 
-/** The tags of stored responses that an item reads or changes; undefined where its row says that (order/plan-order.ts). */
+/** The tags of stored responses that an item reads or changes; undefined where its row says that (order/plan-batch.ts). */
 const reachOf = (service: Service, method: string, effect: Effect, match: Found): ItemReach | undefined => {
   if (service.contract.hasIndex) return undefined
   const nothingYet = { status: 200, headers: [], content: Buffer.alloc(0) }

@@ -1,12 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { parseCacheControl } from '../http/caching-headers.ts'
-import {
-  type GatewayResponse,
-  type HeaderLines,
-  type RequestHeaders,
-  type ResponseOrPromise,
-  requestHeader,
-} from '../http/message.ts'
+import { parseCacheControl } from '../http/headers/caching-headers.ts'
+import { type HeaderLines, type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
+import type { GatewayResponse, ResponseOrPromise } from '../http/message.ts'
 import { isHead } from '../http/methods.ts'
 import type { CachePolicy } from './decide-caching.ts'
 import type { ForwardReason, ReadOutcome, StatusDetail } from './events.ts'

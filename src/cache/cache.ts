@@ -1,5 +1,5 @@
 import { type Clock, type Moment, readClock } from '../clock.ts'
-import type { ByteBudget, Reservation } from '../http/bounds.ts'
+import type { ByteBudget, Reservation } from '../http/bounds/byte-budget.ts'
 import { contentCodingOf } from '../http/content-coding.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { redactTarget } from '../http/targets.ts'
@@ -16,16 +16,11 @@ import { storageOf } from './policy/storability.ts'
 import { type CompressionOptions, createEncodings } from './respond/encodings.ts'
 import { createResponder } from './respond/responder.ts'
 import { createTierFetch, type SharedTier } from './shared-tier.ts'
-import {
-  type AdmissionMode,
-  contentsTagged,
-  createAdmission,
-  createHitForPass,
-  createMemoryStore,
-  createResponseStorage,
-  isSuperseded,
-  type MemoryStore,
-} from './store/memory-store.ts'
+import { type AdmissionMode, createAdmission } from './store/admission.ts'
+import { contentsTagged } from './store/contents-tagged.ts'
+import { createHitForPass } from './store/hit-for-pass.ts'
+import { createMemoryStore, type MemoryStore } from './store/memory-store.ts'
+import { createResponseStorage, isSuperseded } from './store/response-storage.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 import { createInvalidationLog, createUnsettledTags } from './store/tag-index.ts'
 import { createVerification } from './verification.ts'

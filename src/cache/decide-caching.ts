@@ -1,7 +1,7 @@
 import type { Moment } from '../clock.ts'
-import { parseCacheControl } from '../http/caching-headers.ts'
-import { credentialExpiry, keyedHeaders, otherCredential } from '../http/credential-headers.ts'
-import { type RequestHeaders, requestHeader } from '../http/message.ts'
+import { parseCacheControl } from '../http/headers/caching-headers.ts'
+import { credentialExpiry, keyedHeaders, otherCredential } from '../http/headers/credential-headers.ts'
+import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import { type Effect, isCacheable, isKeyedByContent } from '../http/methods.ts'
 
 /**

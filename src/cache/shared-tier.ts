@@ -1,12 +1,14 @@
 import { type Clock, type Moment, readClock } from '../clock.ts'
-import { varyKey } from '../http/caching-headers.ts'
-import { hasNoContent, headerValue, withoutHeaders } from '../http/message.ts'
+import { varyKey } from '../http/headers/caching-headers.ts'
+import { headerValue, withoutHeaders } from '../http/headers/header-lines.ts'
+import { hasNoContent } from '../http/message.ts'
 import { isGet } from '../http/methods.ts'
 import type { FetchOutcome, FetchRequest, RunFetch, StreamEnd } from './fetch/collapse.ts'
 import { responseControl } from './policy/freshness.ts'
 import { currentAgeMs } from './policy/reuse.ts'
 import { storableHeaders, storageOf } from './policy/storability.ts'
-import type { HitForPass, ResponseStorage } from './store/memory-store.ts'
+import type { HitForPass } from './store/hit-for-pass.ts'
+import type { ResponseStorage } from './store/response-storage.ts'
 import { type StoredResponse, setTags } from './store/stored-response.ts'
 
 /** The position up to which a process has applied invalidations; opaque here. */

@@ -1,16 +1,11 @@
 import { isAscii, isUtf8 } from 'node:buffer'
+import { type HeaderLines, hasHeader, headerValue, headerValues } from '../http/headers/header-lines.ts'
+import { essence } from '../http/headers/media-type.ts'
+import { bareItem, readList } from '../http/headers/structured-fields.ts'
 import { parsedJson } from '../http/json-text.ts'
-import {
-  contentText,
-  essence,
-  type HeaderLines,
-  hasHeader,
-  headerValue,
-  headerValues,
-  ownText,
-  type ResponseHead,
-} from '../http/message.ts'
-import { bareItem, readList } from '../http/structured-fields.ts'
+import type { ResponseHead } from '../http/message.ts'
+import { contentText } from '../http/response-text.ts'
+import { ownText } from '../http/retained.ts'
 
 const longestIdentifier = 128
 

@@ -1,9 +1,10 @@
 import { type Clock, readClock } from '../clock.ts'
-import { varyKey } from '../http/caching-headers.ts'
+import { varyKey } from '../http/headers/caching-headers.ts'
 import { redactTarget } from '../http/targets.ts'
 import { partsOfKey, targetKeyOf } from './cache-read.ts'
 import { currentAgeMs, type Lease, lifetimeAt } from './policy/reuse.ts'
-import { isSuperseded, type MemoryStore } from './store/memory-store.ts'
+import type { MemoryStore } from './store/memory-store.ts'
+import { isSuperseded } from './store/response-storage.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 import type { InvalidationLog, UnsettledTags } from './store/tag-index.ts'
 

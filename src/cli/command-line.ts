@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { closestName } from '../config/fault.ts'
-import { headersOfLines } from '../http/message.ts'
+import { headersOfLines } from '../http/headers/header-lines.ts'
 
 const commandNames = [
   'start',

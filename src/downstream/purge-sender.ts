@@ -1,7 +1,8 @@
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { buildConnector, Client } from 'undici'
-import { withTimeout } from '../clock.ts'
+import { type Clock, withTimeout } from '../clock.ts'
 import type { PurgeTargetConfig } from '../config/config.ts'
+import { retryAfterMs } from '../http/headers/retry-after.ts'
 import { guardConnection } from '../upstream/guard-connection.ts'
 import { maxInterimResponses } from '../upstream/messages.ts'
 import type { CachePurge } from './purge-requests.ts'
@@ -20,10 +21,6 @@ export class Unconfirmed extends Error {
     this.retryAfterMs = retryAfterMs
   }
 }
-
-/** Milliseconds of a Retry-After in seconds; a date is not read. */
-const retryAfterMs = (value: unknown): number =>
-  typeof value === 'string' && /^\d{1,4}$/.test(value) ? Math.min(Number(value) * 1000, maxRetryAfterMs) : 0
 
 export const causeOf = (error: unknown): string => {
   if (error instanceof Unconfirmed) return error.message
@@ -52,6 +49,7 @@ export const createSender = (
   config: PurgeTargetConfig,
   confirms: (content: string) => boolean,
   address: string | undefined,
+  clock: Pick<Clock, 'now'>,
 ) => {
   const { url, timeoutMs, ca } = config
   const connect = buildConnector({
@@ -68,6 +66,9 @@ export const createSender = (
       return socket
     },
   })
+  const waitMs = (retryAfter: string | string[] | undefined): number =>
+    Math.min(retryAfterMs(retryAfter?.toString(), clock.now()) ?? 0, maxRetryAfterMs)
+
   return {
     send: ({ method, path, headers, body }: CachePurge): Promise<string | undefined> =>
       withTimeout(timeoutMs, async (abort) => {
@@ -91,7 +92,7 @@ export const createSender = (
         }
         const { statusCode } = response
         if (statusCode < 200 || statusCode > 299)
-          throw new Unconfirmed(`status-${statusCode}`, retryAfterMs(response.headers['retry-after']))
+          throw new Unconfirmed(`status-${statusCode}`, waitMs(response.headers['retry-after']))
         if (!confirms(content)) throw new Unconfirmed('not-confirmed')
         return processIdIn(response.headers['trellis-receiver'])
       }),

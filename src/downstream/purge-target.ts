@@ -66,7 +66,7 @@ export class PurgeTarget {
     this.#options = options
     const { config, everything, clock, address } = options
     this.#dialect = createDialect(config, everything, clock.now)
-    this.#sender = createSender(config, this.#dialect.confirms, address)
+    this.#sender = createSender(config, this.#dialect.confirms, address, clock)
     this.#heartbeat = setInterval(() => this.#beat(), heartbeatMs)
     this.#heartbeat.unref()
   }

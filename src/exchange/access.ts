@@ -1,5 +1,6 @@
 import { type ErrorCode, GatewayError } from '../errors.ts'
-import { type RequestHeaders, whenKnown } from '../http/message.ts'
+import type { RequestHeaders } from '../http/headers/header-lines.ts'
+import { whenKnown } from '../http/message.ts'
 
 /** Where a refusal comes from: the address, a token, or an API key. Each has its error and, for 401, its challenge (RFC 9110 §11.6.1). */
 type RefusalFacts = {

@@ -1,18 +1,13 @@
 import type { Readable } from 'node:stream'
 import type { CacheRead } from '../cache/cache-read.ts'
 import type { Config } from '../config/config.ts'
-import type { TraceContext } from '../http/forwardable-headers.ts'
-import type { PublicLinks } from '../http/links.ts'
+import type { TraceContext } from '../http/headers/forwardable-headers.ts'
+import { type HeaderChanges, withChanges } from '../http/headers/header-lines.ts'
+import type { PublicLinks } from '../http/headers/links.ts'
 import { memoizeByObject } from '../http/memo.ts'
-import {
-  type GatewayRequest,
-  type GatewayResponse,
-  type HeaderChanges,
-  type ResponseHead,
-  targetOf,
-  withChanges,
-} from '../http/message.ts'
+import type { GatewayRequest, GatewayResponse, ResponseHead } from '../http/message.ts'
 import type { Effect } from '../http/methods.ts'
+import { targetOf } from '../http/targets.ts'
 import type { AnyOrigins, LocalDocuments, Translation } from '../service/connection.ts'
 import type { Contract, WriteReceipts } from '../service/contract.ts'
 import type { Canonical, Matching, RecalledTarget, TargetMemo } from '../service/decide.ts'

@@ -2,8 +2,8 @@ import { pipeline, type Readable } from 'node:stream'
 import { takesUncodedOnly } from '../cache/cache-read.ts'
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
-import { addCount, addressGroup } from '../http/bounds.ts'
-import { notForDownstream, variesBy, withoutDownstreamHeaders } from '../http/caching-headers.ts'
+import { addressGroup } from '../http/bounds/client-network.ts'
+import { addCount } from '../http/bounds/counts.ts'
 import {
   isConditional,
   parseEntityTagList,
@@ -20,23 +20,25 @@ import {
   type StreamCoding,
   withVaryByCoding,
 } from '../http/content-coding.ts'
-import { mayHaveRights } from '../http/credential-headers.ts'
+import { notForDownstream, variesBy, withoutDownstreamHeaders } from '../http/headers/caching-headers.ts'
+import { mayHaveRights } from '../http/headers/credential-headers.ts'
+import {
+  type HeaderLines,
+  headerValue,
+  type RequestHeaders,
+  requestHeader,
+  withHeader,
+  withoutHeaders,
+} from '../http/headers/header-lines.ts'
 import { memoize } from '../http/memo.ts'
 import {
   type GatewayRequest,
   type GatewayResponse,
-  type HeaderLines,
-  headerValue,
-  methodName,
-  type RequestHeaders,
   type ResponseOrPromise,
-  requestHeader,
   whenKnown,
   withAdded,
-  withHeader,
-  withoutHeaders,
 } from '../http/message.ts'
-import { isGet, isGetOrHead, isHead } from '../http/methods.ts'
+import { isGet, isGetOrHead, isHead, methodName } from '../http/methods.ts'
 import type { AnyOrigin } from '../service/connection.ts'
 import type { ErrorShape, Invalid, RefusedRequest } from '../service/contract.ts'
 import { type ErrorPage, errorPagePolicy, plainErrorPage } from '../service/error-page.ts'

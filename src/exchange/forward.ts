@@ -1,6 +1,7 @@
 import { pipeline, Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
-import { addressGroup, type ByteBudget } from '../http/bounds.ts'
+import type { ByteBudget } from '../http/bounds/byte-budget.ts'
+import { addressGroup } from '../http/bounds/client-network.ts'
 import { withUncodedTags } from '../http/conditional/preconditions.ts'
 import { acceptedForms, forwardedCodings } from '../http/content-coding.ts'
 import {
@@ -9,16 +10,11 @@ import {
   isUnusualName,
   namedAway,
   withTraceHeaders,
-} from '../http/forwardable-headers.ts'
-import type { PublicLinks } from '../http/links.ts'
+} from '../http/headers/forwardable-headers.ts'
+import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
+import type { PublicLinks } from '../http/headers/links.ts'
 import { memoize } from '../http/memo.ts'
-import {
-  type GatewayResponse,
-  type Interim,
-  type RequestHeaders,
-  type ResponseHead,
-  requestHeader,
-} from '../http/message.ts'
+import type { GatewayResponse, Interim, ResponseHead } from '../http/message.ts'
 import { isHead, isOptions, isPost } from '../http/methods.ts'
 import type { ContentMapper, Translation } from '../service/connection.ts'
 import type { ContentInspector } from '../service/contract.ts'

@@ -1,7 +1,8 @@
 import { forwardedStatus } from '../cache/cache-read.ts'
 import type { BypassReason } from '../cache/decide-caching.ts'
-import { unlimited } from '../http/bounds.ts'
-import { type GatewayResponse, type HeaderLines, type ResponseOrPromise, withAdded } from '../http/message.ts'
+import { unlimited } from '../http/bounds/byte-budget.ts'
+import type { HeaderLines } from '../http/headers/header-lines.ts'
+import { type GatewayResponse, type ResponseOrPromise, withAdded } from '../http/message.ts'
 import { type Decision, decide, ownOf } from '../service/decide.ts'
 import {
   authenticate,

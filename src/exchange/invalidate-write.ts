@@ -10,19 +10,13 @@ import {
   unsafePaths,
   type WriteResponse,
 } from '../cache/tagger.ts'
-import { overheadOfChunk, type Reservation } from '../http/bounds.ts'
+import { overheadOfChunk, type Reservation } from '../http/bounds/byte-budget.ts'
+import { headerValue, requestHeader, withHeader } from '../http/headers/header-lines.ts'
 import { isJsonObject, parsedJson } from '../http/json-text.ts'
 import { memoizeByObject } from '../http/memo.ts'
-import {
-  type GatewayResponse,
-  headerValue,
-  type ResponseHead,
-  requestHeader,
-  targetOf,
-  targetParts,
-  withHeader,
-} from '../http/message.ts'
+import type { GatewayResponse, ResponseHead } from '../http/message.ts'
 import { hasDestination } from '../http/methods.ts'
+import { targetOf, targetParts } from '../http/targets.ts'
 import type { KeyedWriteReceipt } from '../service/contract.ts'
 import { type ConfigSnapshot, type Service, upstreamTarget, type ValidatedContext } from './exchange.ts'
 
@@ -176,7 +170,7 @@ const unsafeRequest = ({
   sparedByServerError: policy.profile === 'rfc-shared-cache',
 })
 
-/** The targets of the service in a header of its response, whose URLs are those for clients (http/links.ts). */
+/** The targets of the service in a header of its response, whose URLs are those for clients (http/headers/links.ts). */
 const shownTargets = (
   { service, target }: ValidatedContext,
   value: string | undefined,

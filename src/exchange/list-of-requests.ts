@@ -1,6 +1,7 @@
 import { GatewayError } from '../errors.ts'
-import type { ByteBudget } from '../http/bounds.ts'
-import { discard, type GatewayResponse, type HeaderLines, headerValue } from '../http/message.ts'
+import type { ByteBudget } from '../http/bounds/byte-budget.ts'
+import { type HeaderLines, headerValue } from '../http/headers/header-lines.ts'
+import { discard, type GatewayResponse } from '../http/message.ts'
 import { arrived, type RequestContext, type Run, type ValidatedContext } from './exchange.ts'
 import { completed } from './invalidate-write.ts'
 

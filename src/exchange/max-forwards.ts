@@ -1,5 +1,6 @@
-import { nonNegativeInteger } from '../http/caching-headers.ts'
-import { type GatewayResponse, requestHeader } from '../http/message.ts'
+import { nonNegativeInteger } from '../http/headers/caching-headers.ts'
+import { requestHeader } from '../http/headers/header-lines.ts'
+import type { GatewayResponse } from '../http/message.ts'
 import { isOptions } from '../http/methods.ts'
 import type { ValidatedContext } from './exchange.ts'
 

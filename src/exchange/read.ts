@@ -2,14 +2,9 @@ import { hash } from 'node:crypto'
 import { type CacheRead, cacheKey } from '../cache/cache-read.ts'
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import { conditionalHeaders } from '../http/conditional/preconditions.ts'
-import { withTraces } from '../http/credential-headers.ts'
-import {
-  type GatewayResponse,
-  type RequestHeaders,
-  type ResponseOrPromise,
-  requestHeader,
-  whenKnown,
-} from '../http/message.ts'
+import { withTraces } from '../http/headers/credential-headers.ts'
+import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
+import { type GatewayResponse, type ResponseOrPromise, whenKnown } from '../http/message.ts'
 import { isHead, isKeyedByContent, isPost } from '../http/methods.ts'
 import type { AnyOrigin } from '../service/connection.ts'
 import { requestTags } from '../service/contract.ts'

@@ -1,13 +1,9 @@
 import { Readable } from 'node:stream'
 import type { PostResponse } from '../cache/cache.ts'
 import { decideCaching } from '../cache/decide-caching.ts'
-import {
-  discard,
-  type GatewayResponse,
-  headerValue,
-  isEventStream,
-  type ResponseOrPromise,
-} from '../http/message.ts'
+import { headerValue } from '../http/headers/header-lines.ts'
+import { isEventStream } from '../http/headers/media-type.ts'
+import { discard, type GatewayResponse, type ResponseOrPromise } from '../http/message.ts'
 import { isGetOrHead, isPost } from '../http/methods.ts'
 import type { HarmlessClaim, KeyedWriteReceipt, ReceiptNonce } from '../service/contract.ts'
 import type { WriteKind } from './events.ts'

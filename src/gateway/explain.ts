@@ -12,8 +12,8 @@ import {
 import { durationText } from '../config/quantities.ts'
 import { outwardTagsOf } from '../downstream/downstream.ts'
 import { type Access, accessError, type Identity, lackingCredential } from '../exchange/access.ts'
-import { credentialHeadersOf, keyedHeadersOf } from '../http/credential-headers.ts'
-import { type RequestHeaders, requestHeader } from '../http/message.ts'
+import { credentialHeadersOf, keyedHeadersOf } from '../http/headers/credential-headers.ts'
+import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import { isKeyedByContent, routedMethods } from '../http/methods.ts'
 import { type Contract, type Invalid, requestTags } from '../service/contract.ts'
 import {
@@ -34,7 +34,7 @@ import {
   createPublicTargets,
   noServiceTexts,
   type PublicTargets,
-} from './public-targets.ts'
+} from './targets/public-targets.ts'
 import { withAskedServices } from './upstream-issues.ts'
 
 /** The request to explain; it is not sent. */

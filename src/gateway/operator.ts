@@ -7,21 +7,21 @@ import { tagsReachedBy, upstreamTagName } from '../cache/tagger.ts'
 import type { Config } from '../config/config.ts'
 import { shownConfig } from '../config/redacted-config.ts'
 import type { Service } from '../exchange/exchange.ts'
-import { requestHeader, targetParts } from '../http/message.ts'
-import { urlAtHost } from '../http/targets.ts'
+import { requestHeader } from '../http/headers/header-lines.ts'
+import { targetParts, urlAtHost } from '../http/targets.ts'
 import type { History, PurgeRecord } from '../observability/history.ts'
 import { type DescribedService, openApiDocument, servedDocument } from '../openapi/served/openapi-document.ts'
 import { cleanSpelling, spelled } from '../service/route-paths.ts'
 import { type BuiltService, withoutRoot } from './build-service.ts'
 import { explainAt } from './explain.ts'
-import type { OperatorCache } from './membership.ts'
+import type { OperatorCache } from './operator-cache.ts'
 import {
   type AskedService,
   canonicalTarget,
   createPublicTargets,
   noServiceTexts,
   type PublicTargets,
-} from './public-targets.ts'
+} from './targets/public-targets.ts'
 import type { WarmTarget } from './warmer.ts'
 
 type PurgeParts = {

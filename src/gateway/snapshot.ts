@@ -26,9 +26,9 @@ import {
   type ServiceParts,
 } from './build-service.ts'
 import type { Downstreams } from './downstreams.ts'
-import type { OperatorCache } from './membership.ts'
-import { workersOf } from './membership.ts'
 import { createOperator, type SnapshotOperator } from './operator.ts'
+import type { OperatorCache } from './operator-cache.ts'
+import { workersOf } from './workers.ts'
 
 /** Parts of the gateway that outlive a configuration. */
 export type LastingParts = Omit<ServiceParts, 'config' | 'budget'> & {

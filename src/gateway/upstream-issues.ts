@@ -1,9 +1,9 @@
 import { systemClock } from '../clock.ts'
 import { type Config, type ServiceConfig, type SiteConfig, targetsOf } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
-import { unlimited } from '../http/bounds.ts'
-import { cacheControlOf } from '../http/caching-headers.ts'
-import { headerValue } from '../http/message.ts'
+import { unlimited } from '../http/bounds/byte-budget.ts'
+import { cacheControlOf } from '../http/headers/caching-headers.ts'
+import { headerValue } from '../http/headers/header-lines.ts'
 import type { Log } from '../observability/logger.ts'
 import { createMetrics } from '../observability/metrics.ts'
 import type {

@@ -7,7 +7,9 @@ import {
   type Run,
   serviceAtHost,
 } from '../exchange/exchange.ts'
-import { type GatewayRequest, type GatewayResponse, headerValue, targetParts } from '../http/message.ts'
+import { headerValue } from '../http/headers/header-lines.ts'
+import type { GatewayRequest, GatewayResponse } from '../http/message.ts'
+import { targetParts } from '../http/targets.ts'
 import { isWrite } from '../service/decide.ts'
 
 /**
@@ -127,7 +129,7 @@ export const createWarmer = (options: WarmerOptions) => {
   let counts = noCounts()
   let ids = 0
 
-  const invalidation = (service: string, outcome: Outcome): void => {
+  const reportOutcome = (service: string, outcome: Outcome): void => {
     counts[outcome] += 1
     report({ kind: 'warmed', service, outcome })
   }
@@ -157,7 +159,7 @@ export const createWarmer = (options: WarmerOptions) => {
   const begin = async ({ target, settle }: Waiting): Promise<void> => {
     inFlight += 1
     const result = await fetchOne(target)
-    invalidation(target.service, result.outcome)
+    reportOutcome(target.service, result.outcome)
     settle(result)
     inFlight -= 1
     if (inFlight === 0 && waiting.size === 0 && !stop.signal.aborted) {
@@ -197,7 +199,7 @@ export const createWarmer = (options: WarmerOptions) => {
           added += 1
           return entry.result
         }
-        invalidation(target.service, 'dropped')
+        reportOutcome(target.service, 'dropped')
         return Promise.resolve(dropped('more URLs wait than cache.warm.max'))
       })
       proceed()

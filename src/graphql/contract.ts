@@ -1,5 +1,6 @@
 import type { GraphqlConfig } from '../config/config.ts'
-import { essence, type RequestHeaders, requestHeader } from '../http/message.ts'
+import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
+import { essence } from '../http/headers/media-type.ts'
 import { isGetOrHead, isOptions } from '../http/methods.ts'
 import { plainItems } from '../service/batch-row.ts'
 import { type ContentPlan, type Contract, planByMediaType } from '../service/contract.ts'

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../errors.ts'
-import { type RequestHeaders, requestHeader } from '../http/message.ts'
+import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import type { ErrorShape, Invalid } from '../service/contract.ts'
 import { errorText } from '../service/problem.ts'
 import type { RefusedDocument } from './limits.ts'

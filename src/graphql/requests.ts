@@ -1,6 +1,6 @@
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import type { GraphqlConfig } from '../config/config.ts'
-import { requestHeader } from '../http/message.ts'
+import { requestHeader } from '../http/headers/header-lines.ts'
 import { isGetOrHead, isKeyedByContent } from '../http/methods.ts'
 import type { ContentMeaning, Contract, Validation, ValidationInput } from '../service/contract.ts'
 import { createByteMemo, Documents } from './document.ts'

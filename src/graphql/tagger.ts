@@ -7,8 +7,9 @@ import {
   upstreamTags,
   type WriteResponse,
 } from '../cache/tagger.ts'
+import { headerValue, headerValues } from '../http/headers/header-lines.ts'
+import { essence } from '../http/headers/media-type.ts'
 import { isJsonObject, ownMember } from '../http/json-text.ts'
-import { essence, headerValue, headerValues } from '../http/message.ts'
 import type { Change, Tagger } from '../service/contract.ts'
 
 const mediaTypes: ReadonlySet<string> = new Set(['application/json', 'application/graphql-response+json'])

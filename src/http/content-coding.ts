@@ -1,18 +1,18 @@
 import type { Transform } from 'node:stream'
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
-import { cacheControlOf } from './caching-headers.ts'
 import { tagOfCoded } from './conditional/preconditions.ts'
-import { memoize } from './memo.ts'
+import { cacheControlOf } from './headers/caching-headers.ts'
 import {
-  essence,
   type HeaderLines,
   hasHeader,
   headerValue,
-  type ResponseHead,
   withHeader,
   withoutHeaders,
-} from './message.ts'
+} from './headers/header-lines.ts'
+import { essence } from './headers/media-type.ts'
+import { memoize } from './memo.ts'
+import type { ResponseHead } from './message.ts'
 
 const codableTypes: ReadonlySet<string> = new Set([
   'application/javascript',

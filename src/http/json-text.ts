@@ -1,4 +1,4 @@
-import { essence } from './message.ts'
+import { essence } from './headers/media-type.ts'
 
 /** An object as JSON.parse gives it. */
 export type JsonObject = Readonly<Record<string, unknown>>
@@ -207,3 +207,10 @@ export const mediaTypeOf = (contentType: string | undefined): MediaType => {
 export const jsonTypes: ReadonlySet<unknown> = new Set(
   'string integer number boolean array object null'.split(' '),
 )
+
+const unicodeEscape = (character: string): string =>
+  `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** JSON as the site contract has it: slashes escaped and nothing outside ASCII, so that text comparisons find no difference. */
+export const asciiJson = (value: unknown): string =>
+  (JSON.stringify(value) ?? 'null').replaceAll('/', '\\/').replace(/[\u0080-\uffff]/g, unicodeEscape)

@@ -1,4 +1,4 @@
-import { shortText } from './message.ts'
+import { shortText } from './retained.ts'
 
 /** Longer texts are rare, and a flood of them would hold much memory. */
 const longest = 256

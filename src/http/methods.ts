@@ -47,3 +47,17 @@ export const hasDestination = (method: string): boolean => method === 'MOVE' || 
 export const routedMethods: readonly string[] = METHODS.filter(
   (method) => method !== 'CONNECT' && method !== 'TRACE',
 )
+
+const knownMethods: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+  'QUERY',
+])
+
+/** The method as metrics, logs and traces name it; `_OTHER` for whatever else a client writes (OpenTelemetry HTTP conventions). */
+export const methodName = (method: string): string => (knownMethods.has(method) ? method : '_OTHER')

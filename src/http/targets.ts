@@ -1,4 +1,4 @@
-import { isCredentialParameter } from './credential-headers.ts'
+import { isCredentialParameter } from './headers/credential-headers.ts'
 
 /** The host of an authority as hosts are compared: lower case, without port and final dot (RFC 9110 §4.2.3). */
 export const hostOf = (authority: string): string => {
@@ -129,3 +129,11 @@ export const redactTarget = (target: string, secrets: readonly string[] = []): s
     })
   return `${target.slice(0, at + 1)}${pairs.join('&')}`
 }
+
+/** Path and query of a target; the query is '' where it has none, or an empty one. */
+export const targetParts = (target: string): { readonly path: string; readonly query: string } => {
+  const at = target.indexOf('?')
+  return at === -1 ? { path: target, query: '' } : { path: target.slice(0, at), query: target.slice(at + 1) }
+}
+
+export const targetOf = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`)

@@ -1,15 +1,11 @@
 import type { Config } from '../config/config.ts'
 import type { OpenSpans, RequestContext } from '../exchange/exchange.ts'
 import type { ExchangeWatch, SentResponse } from '../exchange/ports.ts'
-import { addressNetwork } from '../http/bounds.ts'
-import { traceContextOf } from '../http/forwardable-headers.ts'
-import {
-  headerValues,
-  methodName,
-  type RequestHeaders,
-  type ResponseHead,
-  requestHeader,
-} from '../http/message.ts'
+import { addressNetwork } from '../http/bounds/client-network.ts'
+import { traceContextOf } from '../http/headers/forwardable-headers.ts'
+import { headerValues, type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
+import type { ResponseHead } from '../http/message.ts'
+import { methodName } from '../http/methods.ts'
 import { redactTarget } from '../http/targets.ts'
 import type { Metrics } from './metrics.ts'
 

@@ -35,9 +35,8 @@ import {
 } from '@opentelemetry/semantic-conventions'
 import type { OpenSpan, OpenSpans, RequestContext } from '../exchange/exchange.ts'
 import type { ExchangeWatch } from '../exchange/ports.ts'
-import { type TraceContext, traceContextOf } from '../http/forwardable-headers.ts'
-import { methodName } from '../http/message.ts'
-import { isPost } from '../http/methods.ts'
+import { type TraceContext, traceContextOf } from '../http/headers/forwardable-headers.ts'
+import { isPost, methodName } from '../http/methods.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 
 /** The spans of one exchange: the outermost, and the innermost that is open. */

@@ -1,11 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import {
-  addCount,
-  addressGroup,
-  type BufferedFor,
-  type ByteBudget,
-  type Reservation,
-} from '../http/bounds.ts'
+import type { BufferedFor, ByteBudget, Reservation } from '../http/bounds/byte-budget.ts'
+import { addressGroup } from '../http/bounds/client-network.ts'
+import { addCount } from '../http/bounds/counts.ts'
 import type { EdgeEvent } from './events.ts'
 import type { OverloadEvent } from './overload.ts'
 

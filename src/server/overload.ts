@@ -1,6 +1,6 @@
 import { type EventLoopUtilization, monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
-import type { BufferedFor } from '../http/bounds.ts'
+import type { BufferedFor } from '../http/bounds/byte-budget.ts'
 
 /** Classes of requests, in the order in which they are shed. */
 export const workClasses = ['batch', 'miss', 'pass', 'hit'] as const

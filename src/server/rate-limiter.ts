@@ -11,7 +11,7 @@ import type {
   RateLimitStore,
   RateLimitVerdict,
 } from '../exchange/ports.ts'
-import { addressGroup } from '../http/bounds.ts'
+import { addressGroup } from '../http/bounds/client-network.ts'
 import { memoize } from '../http/memo.ts'
 
 /** `by`: `address`, `credential`, `key`, or `claim:` and its name. */

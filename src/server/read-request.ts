@@ -3,17 +3,14 @@ import type { Http2ServerRequest } from 'node:http2'
 import { BlockList, isIP, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Client } from '../exchange/exchange.ts'
+import { EndSignal } from '../http/end-signal.ts'
 import {
-  EndSignal,
-  type GatewayRequest,
-  type GatewayResponse,
   headerValues,
-  type Interim,
   type RequestHeaders,
-  type ResponseHead,
   requestHeader,
   withoutHeaders,
-} from '../http/message.ts'
+} from '../http/headers/header-lines.ts'
+import type { GatewayRequest, GatewayResponse, Interim, ResponseHead } from '../http/message.ts'
 
 /** Why a parsed request is refused: its end, its host or its version can be read in two ways. */
 export const messageFaults = ['version', 'host', 'transfer-coding', 'field-count', 'target'] as const

@@ -1,15 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { OutgoingHttpHeaders } from 'node:http2'
 import type { Config } from '../config/config.ts'
+import { type HeaderChanges, type HeaderLines, linesText, withChanges } from '../http/headers/header-lines.ts'
 import { memoize, memoizeByObject } from '../http/memo.ts'
-import {
-  type HeaderChanges,
-  type HeaderLines,
-  type HeadText,
-  linesText,
-  ownText,
-  withChanges,
-} from '../http/message.ts'
+import type { HeadText } from '../http/response-text.ts'
+import { ownText } from '../http/retained.ts'
 import { headersOf, PreparedHeaders } from './send/http2-headers.ts'
 
 /** Headers that the gateway sends to browsers itself; those of upstreams are removed. */

@@ -15,8 +15,9 @@ import {
   type Service,
 } from '../exchange/exchange.ts'
 import { corsForOwnResponse, earlyErrorResponse, plainOrigin } from '../exchange/finish.ts'
+import type { RequestHeaders } from '../http/headers/header-lines.ts'
 import { memoizeByObject } from '../http/memo.ts'
-import { discard, type GatewayRequest, type GatewayResponse, type RequestHeaders } from '../http/message.ts'
+import { discard, type GatewayRequest, type GatewayResponse } from '../http/message.ts'
 import type { BufferedBytes, UnreadResponses } from './buffered-bytes.ts'
 import { createCoverage, type HostCertificate } from './listener/certificates.ts'
 import { createFront, type Front, type FrontOptions } from './listener/front.ts'

@@ -2,8 +2,9 @@ import type { Duplex } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import type httpProxy from '@fastify/http-proxy'
 import type { LimitsConfig } from '../config/config.ts'
-import { addCount, addressGroup } from '../http/bounds.ts'
-import type { RequestHeaders } from '../http/message.ts'
+import { addressGroup } from '../http/bounds/client-network.ts'
+import { addCount } from '../http/bounds/counts.ts'
+import type { RequestHeaders } from '../http/headers/header-lines.ts'
 
 /** How a WebSocket ended, and why none was opened; also the values of a metric label. */
 export const websocketOutcomes = [

@@ -1,4 +1,4 @@
-import { targetParts } from '../http/message.ts'
+import { targetParts } from '../http/targets.ts'
 import type { ItemReading } from './contract.ts'
 import type { ArgumentSchema, Row } from './row.ts'
 

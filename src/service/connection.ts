@@ -2,7 +2,8 @@ import type { Transform } from 'node:stream'
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import type { ServiceConfig } from '../config/config.ts'
-import type { HeaderLines, ResponseOrPromise } from '../http/message.ts'
+import type { HeaderLines } from '../http/headers/header-lines.ts'
+import type { ResponseOrPromise } from '../http/message.ts'
 import type { Row } from './row.ts'
 
 // What a contract learns of the upstream while the service runs.

@@ -13,9 +13,11 @@ import type { ServiceConfig } from '../config/config.ts'
 import { firstRules } from '../config/rule-match.ts'
 import { GatewayError } from '../errors.ts'
 import { inTurns, nowOrInTurns, type Pieces } from '../http/bodies/turns.ts'
+import type { RequestHeaders } from '../http/headers/header-lines.ts'
 import { createRecentValues } from '../http/memo.ts'
-import { type GatewayResponse, type RequestHeaders, targetOf } from '../http/message.ts'
+import type { GatewayResponse } from '../http/message.ts'
 import { type Effect, isSafe } from '../http/methods.ts'
+import { targetOf } from '../http/targets.ts'
 import {
   type ContentMeaning,
   type Contract,

@@ -1,4 +1,4 @@
-import { type RequestHeaders, requestHeader } from '../http/message.ts'
+import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import { isNamedByPost, isPost } from '../http/methods.ts'
 import type { RequestMeaning } from './contract.ts'
 

@@ -1,19 +1,16 @@
 import { Readable } from 'node:stream'
 import { GatewayError } from '../errors.ts'
-import { endToEndHeaders } from '../http/forwardable-headers.ts'
+import { endToEndHeaders } from '../http/headers/forwardable-headers.ts'
 import {
-  acceptOf,
   type HeaderLines,
   hasHeader,
   headerValue,
-  type Interim,
-  type ResponseHead,
-  type ResponseHints,
-  type TakeConnection,
   withHeader,
   withoutHeaders,
-} from '../http/message.ts'
+} from '../http/headers/header-lines.ts'
+import type { Interim, ResponseHead, ResponseHints, TakeConnection } from '../http/message.ts'
 import type { Effect } from '../http/methods.ts'
+import { acceptOf } from '../http/websocket-accept.ts'
 import type { AttemptEvent } from './events.ts'
 import { toGatewayError } from './failure.ts'
 

@@ -1,4 +1,4 @@
-import type { BreakerOptions } from './send/circuit-breaking.ts'
+import type { BreakerOptions } from './send/breaker.ts'
 
 /** Resolved settings of one service's upstream. Durations in milliseconds; 0 switches a timeout off. */
 export type UpstreamOptions = {
@@ -26,7 +26,7 @@ export type UpstreamOptions = {
   }
   /** `attempts` counts the first one too; `budget` is the share of requests that may be retried. */
   readonly retry: { readonly attempts: number; readonly budget: number }
-  /** When the breaker opens; see send/circuit-breaking.ts. */
+  /** When the breaker opens; see send/breaker.ts. */
   readonly breaker: BreakerOptions
   /** A target leaves after that many failures in a row; `maxShare` of the targets may be out at once. */
   readonly eject: { readonly after: number; readonly forMs: number; readonly maxShare: number }

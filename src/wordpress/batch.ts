@@ -1,5 +1,5 @@
 import type { LimitsConfig, OpenApiConfig, PlantsConfig } from '../config/config.ts'
-import { targetParts } from '../http/message.ts'
+import { targetParts } from '../http/targets.ts'
 import { withOwnBatch } from '../service/batch-row.ts'
 import {
   type Contract,

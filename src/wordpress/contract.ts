@@ -1,18 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import type { LimitsConfig, SiteConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
-import { mayHaveRights } from '../http/credential-headers.ts'
-import { memoize } from '../http/memo.ts'
+import { mayHaveRights } from '../http/headers/credential-headers.ts'
 import {
-  asciiJson,
-  discard,
-  type GatewayResponse,
   ownJsonHeaders,
   type RequestHeaders,
-  type ResponseOrPromise,
   requestHeader,
   withHeader,
-} from '../http/message.ts'
+} from '../http/headers/header-lines.ts'
+import { asciiJson } from '../http/json-text.ts'
+import { memoize } from '../http/memo.ts'
+import { discard, type GatewayResponse, type ResponseOrPromise } from '../http/message.ts'
 import { isGetOrHead } from '../http/methods.ts'
 import { urlAtHost } from '../http/targets.ts'
 import { withOwnBatch } from '../service/batch-row.ts'

@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream'
 import type { Purge } from '../../src/cache/invalidation.ts'
-import { EndSignal, type GatewayResponse, headerValue } from '../../src/http/message.ts'
+import { EndSignal } from '../../src/http/end-signal.ts'
+import { headerValue } from '../../src/http/headers/header-lines.ts'
+import type { GatewayResponse } from '../../src/http/message.ts'
 import type { SimulatedCluster, Slot } from './cluster.ts'
 import type { Plan, PurgeKind } from './plan.ts'
 import {

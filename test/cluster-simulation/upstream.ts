@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import { GatewayError } from '../../src/errors.ts'
-import { type GatewayResponse, headerValue } from '../../src/http/message.ts'
+import { headerValue } from '../../src/http/headers/header-lines.ts'
+import type { GatewayResponse } from '../../src/http/message.ts'
 import type { ForwardRequest } from '../../src/upstream/messages.ts'
 import type { Random } from '../support/random.ts'
 import { network } from './redis/network.ts'

@@ -191,5 +191,5 @@ test('Cache-Status says detail=unsettled after a write that got no response', as
   expect(await statusOf({ detail: 'unsettled', to: 'hasty' }, path)).toMatch(/; detail=unsettled$/)
 })
 
-// `not-admitted`, `no-room` and `shared` need a full cache, many requests in flight, and Redis: test/unit/cache/admission.test.ts,
+// `not-admitted`, `no-room` and `shared` need a full cache, many requests in flight, and Redis: test/unit/cache/store/admission.test.ts,
 // test/gateway/hostile/buffered-bytes.test.ts, test/real/redis-shared-tier.test.ts.

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Rate } from '../../src/exchange/ports.ts'
-import { addressGroup } from '../../src/http/bounds.ts'
+import { addressGroup } from '../../src/http/bounds/client-network.ts'
 import { createRateLimiter, takeOne } from '../../src/server/rate-limiter.ts'
 import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { quantile } from '../../bench/statistics.ts'
-import { acceptOf } from '../../src/http/message.ts'
+import { acceptOf } from '../../src/http/websocket-accept.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
 import { startOrigin } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { targetKey } from '../../src/cache/cache-read.ts'
 import { correctedInitialAgeMs } from '../../src/cache/policy/freshness.ts'
 import { currentAgeMs } from '../../src/cache/policy/reuse.ts'
-import { headerValue } from '../../src/http/message.ts'
+import { headerValue } from '../../src/http/headers/header-lines.ts'
 import { harness, readOf, response, safePolicy, settle, textOf } from '../unit/cache/cache-fixture.ts'
 
 const moment = fc.record({ now: fc.integer(), monotonic: fc.integer() })

@@ -1,44 +1,11 @@
-import { setTimeout } from 'node:timers/promises'
+import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
+import type { HeaderLines } from '../../http/headers/header-lines.ts'
 import { isJsonObject, type JsonText, parsedJson, valueEnd, visitValues } from '../../http/json-text.ts'
-import { type GatewayResponse, type HeaderLines, headerValue, type ResponseHead } from '../../http/message.ts'
+import type { GatewayResponse } from '../../http/message.ts'
 import type { ChunkResult } from '../events.ts'
-import type { Dispatch, ItemResponse } from '../item.ts'
-
-/** A longer wait is the client's to decide about: it gets the 429 with its Retry-After. */
-const longestMs = 10_000
-
-/** Milliseconds to wait after a 429 of the upstream; undefined for other responses, or when that is too long. */
-const waitMs = ({ status, headers }: ResponseHead, leftMs: number): number | undefined => {
-  // RFC 6585 §4: a request that gets 429 was not carried out, whatever its method.
-  if (status !== 429) return undefined
-  const value = headerValue(headers, 'Retry-After') ?? ''
-  const ms = /^\d{1,3}$/.test(value) ? Number(value) * 1000 : Number.POSITIVE_INFINITY
-  return ms <= longestMs && ms < leftMs ? ms : undefined
-}
-
-/**
- * Waits as Retry-After of a 429 demands, when `leftMs` allows: `again` = the request may be sent once
- * more; `over` = stopped first; `none` = no wait, the response is final.
- */
-const waitedFor = async (
-  head: ResponseHead,
-  leftMs: number,
-  stop: AbortSignal,
-): Promise<'again' | 'over' | 'none'> => {
-  const ms = waitMs(head, leftMs)
-  if (ms === undefined) return 'none'
-  return setTimeout(ms, 'again' as const, { signal: stop }).catch(() => 'over' as const)
-}
-
-/** Sends an item once more after the time in Retry-After of a 429, when the batch has that much time left. */
-export const honouringRetryAfter =
-  (dispatch: Dispatch, leftMs: () => number): Dispatch =>
-  async (item, signal, stop) => {
-    const response = await dispatch(item, signal, stop)
-    const waited = await waitedFor(response, leftMs(), stop)
-    return waited === 'again' ? dispatch(item, signal, stop) : response
-  }
+import type { ItemResponse } from '../item.ts'
+import { waitedFor } from './retry-after.ts'
 
 /** What the upstream's response to a whole chunk means for its items. */
 type ChunkResponse =
@@ -176,6 +143,7 @@ type ChunkOptions = {
   readonly stop: AbortSignal
   /** Until the batch must be answered; infinite where it need not. */
   leftMs(): number
+  readonly clock: Pick<Clock, 'now'>
   /** Awaited between groups of items: each returns through the pipeline as soon as it has its response. */
   readonly turn: () => Promise<void>
   readonly watch: ChunkWatch
@@ -255,7 +223,7 @@ export const createChunk = (options: ChunkOptions): ItemChunk => {
   /** Once more if the upstream has run no item and names a short time (RFC 6585 §4). */
   const ask = async (content: Buffer): Promise<AskedChunk> => {
     const first = await askOnce(content)
-    const waited = await waitedFor(first.response, options.leftMs(), options.stop)
+    const waited = await waitedFor(first.response, options.leftMs(), options.clock.now(), options.stop)
     if (waited === 'none') return first
     options.watch.ended('limited')
     if (waited === 'over') throw new GatewayError('not_sent')

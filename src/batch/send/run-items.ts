@@ -1,17 +1,11 @@
 import type { Clock } from '../../clock.ts'
-import { addCount } from '../../http/bounds.ts'
+import { addCount } from '../../http/bounds/counts.ts'
 import type { BatchEvent, ChunkResult } from '../events.ts'
 import { type BatchItem, type Dispatch, type ItemError, type ItemResponse, thrownItemError } from '../item.ts'
-import {
-  conflictGroups,
-  planUnits,
-  runSchedule,
-  type ScheduleEnd,
-  type Splitter,
-  type TaskEnd,
-  type Unit,
-  type Waits,
-} from '../order/plan-order.ts'
+import { conflictGroups, type Waits } from '../order/plan-order.ts'
+import { planUnits, type Unit } from '../order/plan-units.ts'
+import { runSchedule, type ScheduleEnd, type TaskEnd } from '../order/run-schedule.ts'
+import type { Splitter } from '../order/split.ts'
 import type { ChunkWatch } from './chunk.ts'
 
 /**

@@ -9,15 +9,11 @@ import {
   type Service,
 } from '../../exchange/exchange.ts'
 import { completed } from '../../exchange/invalidate-write.ts'
-import type { Reservation } from '../../http/bounds.ts'
-import { credentialHeadersOf } from '../../http/credential-headers.ts'
-import {
-  type GatewayResponse,
-  headerValue,
-  targetOf,
-  withHeader,
-  withoutHeaders,
-} from '../../http/message.ts'
+import type { Reservation } from '../../http/bounds/byte-budget.ts'
+import { credentialHeadersOf } from '../../http/headers/credential-headers.ts'
+import { headerValue, withHeader, withoutHeaders } from '../../http/headers/header-lines.ts'
+import type { GatewayResponse } from '../../http/message.ts'
+import { targetOf } from '../../http/targets.ts'
 import type { ForwardRequest, SendProgress } from '../../upstream/messages.ts'
 import { type BatchItem, type ItemResponse, ResponseTooLarge, WriteFailed } from '../item.ts'
 import { type ChunkWatch, createChunk, itemsPerTurn } from './chunk.ts'
@@ -246,6 +242,7 @@ export const runChunk = (
     size: items.length,
     stop,
     leftMs: () => outgoing.leftMs() ?? Number.POSITIVE_INFINITY,
+    clock: outgoing.clock,
     turn: outgoing.turn,
     watch,
     isSent: () => isSent,

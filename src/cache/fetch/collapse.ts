@@ -1,5 +1,7 @@
 import { GatewayError } from '../../errors.ts'
-import { discard, EndSignal, type GatewayResponse, type HeaderLines } from '../../http/message.ts'
+import { EndSignal } from '../../http/end-signal.ts'
+import type { HeaderLines } from '../../http/headers/header-lines.ts'
+import { discard, type GatewayResponse } from '../../http/message.ts'
 import type { CacheRead, Forward } from '../cache-read.ts'
 import type { ForwardReason, NoStoreReason } from '../events.ts'
 import type { ExchangeTimes } from '../policy/freshness.ts'

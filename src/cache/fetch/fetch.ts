@@ -1,7 +1,7 @@
 import { pipeline, type Readable } from 'node:stream'
 import { type Clock, type Moment, readClock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
-import type { ByteBudget, Reservation } from '../../http/bounds.ts'
+import type { ByteBudget, Reservation } from '../../http/bounds/byte-budget.ts'
 import {
   type ContentCoding,
   contentCodingOf,
@@ -9,19 +9,15 @@ import {
   type Decodable,
   decodedHead,
 } from '../../http/content-coding.ts'
-import {
-  discard,
-  type GatewayResponse,
-  headerValue,
-  ownBytes,
-  type ResponseHead,
-  whenKnown,
-} from '../../http/message.ts'
+import { headerValue } from '../../http/headers/header-lines.ts'
+import { discard, type GatewayResponse, type ResponseHead, whenKnown } from '../../http/message.ts'
 import { isHead } from '../../http/methods.ts'
+import { ownBytes } from '../../http/retained.ts'
 import type { CacheEvent, NoStoreReason } from '../events.ts'
 import { confirmsStored, describesStored, freshenedHead, validationHeaders } from '../policy/reuse.ts'
 import { headersNotStored, isServerError, mayShareError, storageOf } from '../policy/storability.ts'
-import type { CompleteResponse, MemoryStore, ResponseStorage } from '../store/memory-store.ts'
+import type { MemoryStore } from '../store/memory-store.ts'
+import type { CompleteResponse, ResponseStorage } from '../store/response-storage.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 import type {
   FetchOutcome,

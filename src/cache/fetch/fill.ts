@@ -1,8 +1,10 @@
 import { Readable } from 'node:stream'
 import { Deadline } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
-import { createFairTurns, overheadOfChunk, type Reservation } from '../../http/bounds.ts'
-import { headerValue, type ResponseHead } from '../../http/message.ts'
+import { overheadOfChunk, type Reservation } from '../../http/bounds/byte-budget.ts'
+import { createFairTurns } from '../../http/bounds/fair-turns.ts'
+import { headerValue } from '../../http/headers/header-lines.ts'
+import type { ResponseHead } from '../../http/message.ts'
 
 /** A chunk of the content; the last one of the list is empty, until its octets arrive. */
 type Chunk = {

@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream'
 import type { Clock, Moment } from '../../clock.ts'
-import type { ByteBudget, Reservation } from '../../http/bounds.ts'
+import type { ByteBudget, Reservation } from '../../http/bounds/byte-budget.ts'
 import {
   matchesStrongly,
   parseEntityTag,
@@ -17,17 +17,10 @@ import {
   rangeOf,
   sliceOf,
 } from '../../http/conditional/ranges.ts'
-import {
-  discard,
-  type GatewayResponse,
-  type HeaderLines,
-  headerValue,
-  type ResponseHead,
-  teeContent,
-  withHeader,
-  withoutHeaders,
-} from '../../http/message.ts'
+import { type HeaderLines, headerValue, withHeader, withoutHeaders } from '../../http/headers/header-lines.ts'
+import { discard, type GatewayResponse, type ResponseHead } from '../../http/message.ts'
 import { isGet } from '../../http/methods.ts'
+import { teeContent } from '../../http/tee-content.ts'
 import { type CacheRead, type CacheResponse, cacheKey, partsOfKey, type ReaderFacts } from '../cache-read.ts'
 import {
   confirmsStored,
@@ -40,7 +33,8 @@ import {
 } from '../policy/reuse.ts'
 import { storageOf } from '../policy/storability.ts'
 import { hitStatus } from '../respond/responder.ts'
-import type { CompleteResponse, MemoryStore, ResponseStorage } from '../store/memory-store.ts'
+import type { MemoryStore } from '../store/memory-store.ts'
+import type { CompleteResponse, ResponseStorage } from '../store/response-storage.ts'
 import type { IncompleteResponse, StoredResponse } from '../store/stored-response.ts'
 import type { FetchRequest, UnshareableOutcome, UpstreamResponse } from './collapse.ts'
 import { Fill } from './fill.ts'

@@ -1,8 +1,8 @@
 import { type Clock, type Moment, readClock } from '../../clock.ts'
 import { type ErrorCode, GatewayError } from '../../errors.ts'
-import { createFairTurns } from '../../http/bounds.ts'
-import { varyKey } from '../../http/caching-headers.ts'
-import { otherCredential } from '../../http/credential-headers.ts'
+import { createFairTurns } from '../../http/bounds/fair-turns.ts'
+import { varyKey } from '../../http/headers/caching-headers.ts'
+import { otherCredential } from '../../http/headers/credential-headers.ts'
 import { discard } from '../../http/message.ts'
 import { isGet, isHead } from '../../http/methods.ts'
 import {
@@ -18,7 +18,9 @@ import { currentAgeMs, type Lease, mayServeOnError, type Reuse } from '../policy
 import { isOfRequest, isServerError } from '../policy/storability.ts'
 import { takesWhole } from '../respond/encodings.ts'
 import type { PerhapsLater, Responder } from '../respond/responder.ts'
-import { type HitForPass, isSuperseded, type MemoryStore } from '../store/memory-store.ts'
+import type { HitForPass } from '../store/hit-for-pass.ts'
+import type { MemoryStore } from '../store/memory-store.ts'
+import { isSuperseded } from '../store/response-storage.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 import type { InvalidationLog } from '../store/tag-index.ts'
 import type {

@@ -1,4 +1,5 @@
 import type { Moment } from '../../clock.ts'
+import { parseHttpDate } from '../../http/conditional/dates.ts'
 import {
   cacheControlOf,
   type Directives,
@@ -7,11 +8,11 @@ import {
   parseCacheControl,
   qualifiedHeaders,
   unreadableDirectives,
-} from '../../http/caching-headers.ts'
-import { parseHttpDate } from '../../http/conditional/dates.ts'
+} from '../../http/headers/caching-headers.ts'
+import { type HeaderLines, headerValue, headerValues } from '../../http/headers/header-lines.ts'
+import { bareItem, type Member, readDictionary } from '../../http/headers/structured-fields.ts'
 import { memoize } from '../../http/memo.ts'
-import { type HeaderLines, headerValue, headerValues, type ResponseHead } from '../../http/message.ts'
-import { bareItem, type Member, readDictionary } from '../../http/structured-fields.ts'
+import type { ResponseHead } from '../../http/message.ts'
 import type { CachePolicy, CacheRule, FeedLifetime } from '../decide-caching.ts'
 
 /** Most specific first (RFC 9213 §2.2). */

@@ -1,24 +1,23 @@
 import type { Moment } from '../../clock.ts'
+import { formatHttpDate } from '../../http/conditional/dates.ts'
+import { matchesWeakly, parseEntityTag } from '../../http/conditional/preconditions.ts'
+import { tagOfDecoded } from '../../http/content-coding.ts'
 import {
   type Directives,
   deltaSeconds,
   parseCacheControl,
   type SelectingHeaders,
   varyKey,
-} from '../../http/caching-headers.ts'
-import { formatHttpDate } from '../../http/conditional/dates.ts'
-import { matchesWeakly, parseEntityTag } from '../../http/conditional/preconditions.ts'
-import { tagOfDecoded } from '../../http/content-coding.ts'
-import { endToEndHeaders } from '../../http/forwardable-headers.ts'
+} from '../../http/headers/caching-headers.ts'
+import { endToEndHeaders } from '../../http/headers/forwardable-headers.ts'
 import {
   headerValue,
   type RequestHeaders,
-  type ResponseHead,
-  type ResponseHints,
   requestHeader,
   withHeader,
   withoutHeaders,
-} from '../../http/message.ts'
+} from '../../http/headers/header-lines.ts'
+import type { ResponseHead, ResponseHints } from '../../http/message.ts'
 import type { CacheRead } from '../cache-read.ts'
 import type { CacheProfile } from '../decide-caching.ts'
 import type { ForwardReason } from '../events.ts'

@@ -1,17 +1,17 @@
-import { parseVary } from '../../http/caching-headers.ts'
 import { formatHttpDate } from '../../http/conditional/dates.ts'
 import { contentEntityTag } from '../../http/conditional/preconditions.ts'
-import { carriesToken } from '../../http/credential-headers.ts'
-import { endToEndHeaders } from '../../http/forwardable-headers.ts'
+import { parseVary } from '../../http/headers/caching-headers.ts'
+import { carriesToken } from '../../http/headers/credential-headers.ts'
+import { endToEndHeaders } from '../../http/headers/forwardable-headers.ts'
 import {
   type HeaderLines,
   headerValue,
   headerValues,
-  isEventStream,
-  type ResponseHead,
   requestHeader,
   withoutHeaders,
-} from '../../http/message.ts'
+} from '../../http/headers/header-lines.ts'
+import { isEventStream } from '../../http/headers/media-type.ts'
+import type { ResponseHead } from '../../http/message.ts'
 import type { CacheRead } from '../cache-read.ts'
 import type { CachePolicy } from '../decide-caching.ts'
 import type { NoStoreReason } from '../events.ts'

@@ -14,20 +14,18 @@ import {
   codedHeaders,
   compress,
 } from '../../http/content-coding.ts'
-import { memoize } from '../../http/memo.ts'
 import {
-  discard,
-  type GatewayResponse,
   type HeaderLines,
   hasHeader,
   headerValue,
-  ownBytes,
   type RequestHeaders,
-  type ResponseHead,
   requestHeader,
   withoutHeaders,
-} from '../../http/message.ts'
+} from '../../http/headers/header-lines.ts'
+import { memoize } from '../../http/memo.ts'
+import { discard, type GatewayResponse, type ResponseHead } from '../../http/message.ts'
 import { isGet, isHead } from '../../http/methods.ts'
+import { ownBytes } from '../../http/retained.ts'
 import { type CacheRead, type ReaderFacts, takesUncodedOnly } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
 import type { MemoryStore } from '../store/memory-store.ts'

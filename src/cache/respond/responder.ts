@@ -1,17 +1,10 @@
 import type { Readable } from 'node:stream'
 import type { Moment } from '../../clock.ts'
 import { digestsOfContent, isConditional } from '../../http/conditional/preconditions.ts'
-import {
-  contentText,
-  type GatewayResponse,
-  type HeaderLines,
-  type HeadText,
-  hasHeader,
-  headText,
-  longestText,
-  whenKnown,
-} from '../../http/message.ts'
+import { type HeaderLines, hasHeader } from '../../http/headers/header-lines.ts'
+import { type GatewayResponse, whenKnown } from '../../http/message.ts'
 import { isHead } from '../../http/methods.ts'
+import { contentText, type HeadText, headText, longestText } from '../../http/response-text.ts'
 import { type CacheRead, type CacheResponse, cacheName, forwardedStatus } from '../cache-read.ts'
 import type { ForwardReason, HitDetail, ReadOutcome, StatusDetail } from '../events.ts'
 import type { ShareableOutcome, StreamingOutcome, UnshareableOutcome } from '../fetch/collapse.ts'

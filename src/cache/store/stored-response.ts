@@ -1,18 +1,18 @@
 import type { Moment } from '../../clock.ts'
-import { downstreamHeaders, parseVary, type SelectingHeaders, varyKey } from '../../http/caching-headers.ts'
 import { parseEntityTag } from '../../http/conditional/preconditions.ts'
 import type { StoredRanges } from '../../http/conditional/ranges.ts'
 import { type Coding, mayBeCoded, withVaryByCoding } from '../../http/content-coding.ts'
-import { memoize } from '../../http/memo.ts'
 import {
-  type HeaderLines,
-  type HeadText,
-  headerValue,
-  ownBytes,
-  ownText,
-  type ResponseHead,
-  withoutHeaders,
-} from '../../http/message.ts'
+  downstreamHeaders,
+  parseVary,
+  type SelectingHeaders,
+  varyKey,
+} from '../../http/headers/caching-headers.ts'
+import { type HeaderLines, headerValue, withoutHeaders } from '../../http/headers/header-lines.ts'
+import { memoize } from '../../http/memo.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import type { HeadText } from '../../http/response-text.ts'
+import { ownBytes, ownText } from '../../http/retained.ts'
 import { type CacheResponse, isPublicKey } from '../cache-read.ts'
 import type { CachePolicy, FeedLifetime } from '../decide-caching.ts'
 import { type ExchangeTimes, responseControl, reuseTerms } from '../policy/freshness.ts'

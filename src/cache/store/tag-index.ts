@@ -1,6 +1,6 @@
-import { addCount } from '../../http/bounds.ts'
+import { addCount } from '../../http/bounds/counts.ts'
 import { createLastNumbers, createRecentValues } from '../../http/memo.ts'
-import { shortText } from '../../http/message.ts'
+import { shortText } from '../../http/retained.ts'
 
 /** One key of the store, with all tags that find it. */
 export type TagHolder = {

@@ -36,7 +36,7 @@ export const createMemoryLedger = ({ clock, epoch, maxLedgerEntries, push }: Mem
       .filter(([member]) => member !== name)
       .map(([member, { applied, beat }]) => ({ member, applied, beat }))
 
-  const invalidation = (text: string): void => {
+  const record = (text: string): void => {
     if (!log.delete(text)) characters += text.length
     log.set(text, seq)
     for (const [oldest, at] of log) {
@@ -59,7 +59,7 @@ export const createMemoryLedger = ({ clock, epoch, maxLedgerEntries, push }: Mem
     seq += 1
     const forMs = longestQuarantine(invalidations)
     if (forMs > 0) quarantinedUntil = Math.max(quarantinedUntil, clock.monotonic() + forMs)
-    for (const text of invalidations) invalidation(text)
+    for (const text of invalidations) record(text)
     for (const member of members.keys()) push(member, { kind: 'noted', epoch, seq, writer, invalidations })
   }
 

@@ -1,4 +1,4 @@
-import { createFairTurns } from '../bounds.ts'
+import { createFairTurns } from '../bounds/fair-turns.ts'
 
 /** Work that may pause at each `yield`, so that a long content does not hold the event loop. */
 export type Pieces<Result> = Generator<void, Result>

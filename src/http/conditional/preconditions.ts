@@ -1,13 +1,6 @@
 import { createHash } from 'node:crypto'
-import {
-  type GatewayRequest,
-  type GatewayResponse,
-  headerValue,
-  type RequestHeaders,
-  type ResponseHead,
-  requestHeader,
-  withoutHeaders,
-} from '../message.ts'
+import { headerValue, type RequestHeaders, requestHeader, withoutHeaders } from '../headers/header-lines.ts'
+import type { GatewayRequest, GatewayResponse, ResponseHead } from '../message.ts'
 import { isGetOrHead } from '../methods.ts'
 import { parseHttpDate } from './dates.ts'
 

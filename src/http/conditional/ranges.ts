@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import {
   headerValue,
   type RequestHeaders,
-  type ResponseHead,
   requestHeader,
   withHeader,
   withoutHeaders,
-} from '../message.ts'
+} from '../headers/header-lines.ts'
+import type { ResponseHead } from '../message.ts'
 import { parseHttpDate } from './dates.ts'
 import { digestsOfContent, matchesStrongly, parseEntityTag } from './preconditions.ts'
 

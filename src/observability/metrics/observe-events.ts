@@ -9,7 +9,7 @@ import {
   hasEmptiedCache,
   type PipelineEvent,
 } from '../../exchange/events.ts'
-import { methodName } from '../../http/message.ts'
+import { methodName } from '../../http/methods.ts'
 import { type AccessEvent, type EdgeEvent, jwksResults, type LifecycleEvent } from '../../server/events.ts'
 import type { OverloadEvent } from '../../server/overload.ts'
 import { type WebSocketEvent, websocketOutcomes } from '../../server/websockets.ts'

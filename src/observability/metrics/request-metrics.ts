@@ -6,7 +6,7 @@ import {
   splitReasons,
 } from '../../batch/events.ts'
 import { cacheOutcomes } from '../../exchange/events.ts'
-import { bufferedWork } from '../../http/bounds.ts'
+import { bufferedWork } from '../../http/bounds/byte-budget.ts'
 import { cutReasons, protocolFaults, reloadResults } from '../../server/events.ts'
 import { pressureSignals, workClasses } from '../../server/overload.ts'
 import { differenceKinds, indexRefusals, routeRefusals } from '../../service/connection.ts'

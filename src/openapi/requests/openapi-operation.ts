@@ -1,5 +1,5 @@
-import { hasBearer } from '../../http/credential-headers.ts'
-import { type RequestHeaders, requestHeader } from '../../http/message.ts'
+import { hasBearer } from '../../http/headers/credential-headers.ts'
+import { type RequestHeaders, requestHeader } from '../../http/headers/header-lines.ts'
 import type { BodyContent, Operation, SecurityScheme } from '../document/operation.ts'
 import { cookiePairs, pairsOf } from './parameter-text.ts'
 

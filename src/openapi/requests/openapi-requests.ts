@@ -1,11 +1,11 @@
 import type { Pieces } from '../../http/bodies/turns.ts'
 import { conditionalHeaders } from '../../http/conditional/preconditions.ts'
-import { areHarmless } from '../../http/credential-headers.ts'
 import { decodeFormText, isUnreadable, trackingMatcher } from '../../http/form-text.ts'
-import { namedAway } from '../../http/forwardable-headers.ts'
+import { areHarmless } from '../../http/headers/credential-headers.ts'
+import { namedAway } from '../../http/headers/forwardable-headers.ts'
+import { type RequestHeaders, requestHeader } from '../../http/headers/header-lines.ts'
 import { canonicalJson } from '../../http/json-text.ts'
 import { memoizeByObject } from '../../http/memo.ts'
-import { type RequestHeaders, requestHeader } from '../../http/message.ts'
 import {
   type Invalid,
   type RequestFault,

@@ -1,5 +1,5 @@
 import { decodeFormText, encodeQueryText, isUnreadable } from '../../http/form-text.ts'
-import { type RequestHeaders, requestHeader } from '../../http/message.ts'
+import { type RequestHeaders, requestHeader } from '../../http/headers/header-lines.ts'
 import type { Parameter } from '../document/operation.ts'
 import type { SchemaShape } from './schema-shape.ts'
 

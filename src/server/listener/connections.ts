@@ -1,7 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { addCount, addressGroup, createFairTurns } from '../../http/bounds.ts'
+import { addressGroup } from '../../http/bounds/client-network.ts'
+import { addCount } from '../../http/bounds/counts.ts'
+import { createFairTurns } from '../../http/bounds/fair-turns.ts'
 import type { EdgeEvent } from '../events.ts'
 import type { ReadingTurns } from './reading-turns.ts'
 

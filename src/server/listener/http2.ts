@@ -6,8 +6,10 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { Readable } from 'node:stream'
-import { addressGroup, OpenList } from '../../http/bounds.ts'
-import type { GatewayRequest, RequestHeaders } from '../../http/message.ts'
+import { addressGroup } from '../../http/bounds/client-network.ts'
+import { OpenList } from '../../http/bounds/open-list.ts'
+import type { RequestHeaders } from '../../http/headers/header-lines.ts'
+import type { GatewayRequest } from '../../http/message.ts'
 import type { EdgeEvent } from '../events.ts'
 import { authorityForm } from '../read-request.ts'
 import type { Http2Incoming, Http2Outgoing } from './http2-messages.ts'

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
-import { addressGroup, createFairTurns } from '../../http/bounds.ts'
+import { addressGroup } from '../../http/bounds/client-network.ts'
+import { createFairTurns } from '../../http/bounds/fair-turns.ts'
 import { continueReading, pauseReading } from './socket-reading.ts'
 
 /**

@@ -3,14 +3,10 @@ import { constants, type Http2ServerRequest, type ServerHttp2Stream } from 'node
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { GatewayError } from '../../errors.ts'
-import {
-  addressGroup,
-  createFairTurns,
-  type FairTurns,
-  OpenList,
-  overheadOfChunk,
-  type Reservation,
-} from '../../http/bounds.ts'
+import { overheadOfChunk, type Reservation } from '../../http/bounds/byte-budget.ts'
+import { addressGroup } from '../../http/bounds/client-network.ts'
+import { createFairTurns, type FairTurns } from '../../http/bounds/fair-turns.ts'
+import { OpenList } from '../../http/bounds/open-list.ts'
 import type { EdgeEvent } from '../events.ts'
 import { clientGone, hasContent, isHttp2 } from '../read-request.ts'
 import type { ReadingTurns } from './reading-turns.ts'

@@ -1,6 +1,7 @@
 import type { OutgoingHttpHeaders } from 'node:http2'
+import { type HeaderLines, withoutHeaders } from '../../http/headers/header-lines.ts'
 import { memoize, memoizeByObject } from '../../http/memo.ts'
-import { type HeaderLines, type HeadText, withoutHeaders } from '../../http/message.ts'
+import type { HeadText } from '../../http/response-text.ts'
 
 /** RFC 9113 §8.2.2: connection-specific headers make a message malformed. */
 const ofConnection: ReadonlySet<string> = new Set([

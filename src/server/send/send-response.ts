@@ -2,16 +2,11 @@ import { type IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http'
 import type { OutgoingHttpHeaders } from 'node:http2'
 import { env } from 'node:process'
 import { pipeline, type Readable } from 'node:stream'
-import { addressGroup, createFairTurns } from '../../http/bounds.ts'
-import {
-  type ContentText,
-  contentText,
-  type GatewayResponse,
-  hasNoContent,
-  longestText,
-  wholeText,
-  withoutHeaders,
-} from '../../http/message.ts'
+import { addressGroup } from '../../http/bounds/client-network.ts'
+import { createFairTurns } from '../../http/bounds/fair-turns.ts'
+import { withoutHeaders } from '../../http/headers/header-lines.ts'
+import { type GatewayResponse, hasNoContent } from '../../http/message.ts'
+import { type ContentText, contentText, longestText, wholeText } from '../../http/response-text.ts'
 import { Http2Outgoing } from '../listener/http2-messages.ts'
 import type { ResponseChanges } from '../response-changes.ts'
 import { headersOf, headersOfHead } from './http2-headers.ts'

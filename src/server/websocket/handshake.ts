@@ -4,13 +4,8 @@ import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
 import type { RequestContext, Run, Service } from '../../exchange/exchange.ts'
-import {
-  type GatewayRequest,
-  type GatewayResponse,
-  headerValue,
-  type RequestHeaders,
-  withoutHeaders,
-} from '../../http/message.ts'
+import { headerValue, type RequestHeaders, withoutHeaders } from '../../http/headers/header-lines.ts'
+import type { GatewayRequest, GatewayResponse } from '../../http/message.ts'
 import { currentResponse, responseBegins } from '../listener/connections.ts'
 import { EdgeRequest, hasContent } from '../read-request.ts'
 import type { CountedWebSocket, WebSockets } from '../websockets.ts'

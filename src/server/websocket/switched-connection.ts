@@ -1,5 +1,5 @@
 import { Duplex } from 'node:stream'
-import { acceptOf } from '../../http/message.ts'
+import { acceptOf } from '../../http/websocket-accept.ts'
 
 const endOfHead = '\r\n\r\n'
 const longestHead = 16 * 1024

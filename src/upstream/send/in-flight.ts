@@ -1,4 +1,4 @@
-import { OpenList } from '../../http/bounds.ts'
+import { OpenList } from '../../http/bounds/open-list.ts'
 import type { ClientWait } from '../events.ts'
 import type { Slots } from './slots.ts'
 

@@ -1,13 +1,10 @@
 import { type Duplex, Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { GatewayError } from '../../errors.ts'
-import { endToEndHeaders } from '../../http/forwardable-headers.ts'
-import {
-  type GatewayResponse,
-  type HeaderLines,
-  hasNoContent,
-  type ResponseHead,
-} from '../../http/message.ts'
+import { endToEndHeaders } from '../../http/headers/forwardable-headers.ts'
+import { type HeaderLines, headerValue } from '../../http/headers/header-lines.ts'
+import { retryAfterMs } from '../../http/headers/retry-after.ts'
+import { type GatewayResponse, hasNoContent, type ResponseHead } from '../../http/message.ts'
 import { isRepeatable } from '../../http/methods.ts'
 import type { AttemptOutcome, ClientWait } from '../events.ts'
 import { busy, failureKind, leftAlone, toGatewayError } from '../failure.ts'
@@ -24,17 +21,10 @@ import {
 import type { UpstreamOptions } from '../options.ts'
 import type { Target, Targets } from '../targets/targets.ts'
 import { Attempt, type AttemptDeps, type AttemptListener } from './attempt.ts'
-import {
-  type AttemptFailure,
-  type Breaker,
-  type createRetryBudget,
-  decideRetry,
-  type RequestResult,
-  type RetryDecision,
-  retryAfterMs,
-  type Ticket,
-} from './circuit-breaking.ts'
+import type { Breaker, RequestResult, Ticket } from './breaker.ts'
+import { type AttemptFailure, decideRetry, type RetryDecision } from './decide-retry.ts'
 import { type Abortable, type PacedRequest, type RequestsInFlight, TotalTimeout } from './in-flight.ts'
+import type { createRetryBudget } from './retry-budget.ts'
 import { RequestSlot, type Slots } from './slots.ts'
 
 export type UpstreamDeps = AttemptDeps & {
@@ -309,7 +299,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
 
   /** A response like 503 may be followed by a retry; its content is not read, and its connection is closed. */
   #retriesInsteadOf(attempt: Attempt, headers: HeaderLines): boolean {
-    const waitMs = retryAfterMs(headers, this.#deps.clock.now())
+    const waitMs = retryAfterMs(headerValue(headers, 'retry-after'), this.#deps.clock.now())
     const decision = this.#decideRetry(attempt, { kind: 'status', retryAfterMs: waitMs })
     if (decision.kind === 'give-up') return false
     attempt.stop(new GatewayError('upstream_broken', { detail: 'response discarded for a retry' }), () => {})

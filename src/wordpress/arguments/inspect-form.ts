@@ -1,4 +1,4 @@
-import { type RequestHeaders, requestHeader } from '../../http/message.ts'
+import { type RequestHeaders, requestHeader } from '../../http/headers/header-lines.ts'
 import { isPost } from '../../http/methods.ts'
 import { type ContentInspector, readUncoded } from '../../service/contract.ts'
 import { boundaryOf, MultipartInspector } from './inspect-multipart.ts'

@@ -1,7 +1,7 @@
 import type { FeedLease } from '../../cache/decide-caching.ts'
 import { type Clock, readClock } from '../../clock.ts'
-import { addCount } from '../../http/bounds.ts'
-import { ownJsonHeaders } from '../../http/message.ts'
+import { addCount } from '../../http/bounds/counts.ts'
+import { ownJsonHeaders } from '../../http/headers/header-lines.ts'
 import type { ChangeEvent, ChangeRefusal, LagCause } from './feed-state.ts'
 import {
   everything,

@@ -1,6 +1,6 @@
-import { variesBy } from '../../http/caching-headers.ts'
+import { variesBy } from '../../http/headers/caching-headers.ts'
+import { type HeaderLines, headerValue } from '../../http/headers/header-lines.ts'
 import { createRecentValues } from '../../http/memo.ts'
-import { type HeaderLines, headerValue } from '../../http/message.ts'
 import type { AnyOrigin, AnyOrigins } from '../../service/connection.ts'
 import type { Row } from '../../service/row.ts'
 

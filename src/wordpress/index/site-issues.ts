@@ -1,6 +1,6 @@
 import type { NoStoreReason } from '../../cache/events.ts'
+import { type HeaderLines, headerValue, headerValues } from '../../http/headers/header-lines.ts'
 import { isJsonObject, ownMember, parsedJson } from '../../http/json-text.ts'
-import { type HeaderLines, headerValue, headerValues } from '../../http/message.ts'
 import type { Issue, Seen } from '../../service/connection.ts'
 import { listIn, readIndex, rootOf } from './index-document.ts'
 

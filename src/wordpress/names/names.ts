@@ -1,8 +1,10 @@
 import { Transform } from 'node:stream'
 import { inTurns, type Pieces } from '../../http/bodies/turns.ts'
+import { type HeaderLines, headerValue } from '../../http/headers/header-lines.ts'
+import { mapLinkValue, maxUrlLength } from '../../http/headers/links.ts'
+import { essence } from '../../http/headers/media-type.ts'
 import { backslash, mediaTypeOf } from '../../http/json-text.ts'
-import { mapLinkValue, maxUrlLength } from '../../http/links.ts'
-import { contentText, essence, type HeaderLines, headerValue } from '../../http/message.ts'
+import { contentText } from '../../http/response-text.ts'
 import { type ArgumentSchema, type Arguments, type Endpoint, mapParts, type Row } from '../../service/row.ts'
 import {
   type ChunkMapper,

@@ -1,5 +1,5 @@
-import { endsRoot, mapReferences, maxUrlLength } from '../../http/links.ts'
-import type { HeaderLines } from '../../http/message.ts'
+import type { HeaderLines } from '../../http/headers/header-lines.ts'
+import { endsRoot, mapReferences, maxUrlLength } from '../../http/headers/links.ts'
 import {
   foldPhpName,
   listsNames,

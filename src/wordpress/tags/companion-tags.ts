@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { TagNames } from '../../cache/tagger.ts'
-import { ownText, type ResponseHead } from '../../http/message.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import { ownText } from '../../http/retained.ts'
 import type { Change, ChangedState, MaybeState } from '../../service/contract.ts'
 import { unpackedText, unpackedValues } from './packed-description.ts'
 

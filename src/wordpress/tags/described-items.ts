@@ -4,8 +4,8 @@ import {
   type TaggedResponse,
   type TagNames,
 } from '../../cache/tagger.ts'
+import { type HeaderLines, headerValue } from '../../http/headers/header-lines.ts'
 import { isJsonObject } from '../../http/json-text.ts'
-import { type HeaderLines, headerValue } from '../../http/message.ts'
 import type { Found } from '../../service/row.ts'
 import { coreProperties, listedByName } from '../routes/properties.ts'
 import {

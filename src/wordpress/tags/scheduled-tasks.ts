@@ -1,4 +1,5 @@
-import { headerValue, type ResponseHead } from '../../http/message.ts'
+import { headerValue } from '../../http/headers/header-lines.ts'
+import type { ResponseHead } from '../../http/message.ts'
 import { isGetOrHead } from '../../http/methods.ts'
 import type { ScheduledTasksReading } from '../../service/contract.ts'
 import { foldPhpName } from '../arguments/php-query.ts'

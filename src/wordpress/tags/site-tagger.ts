@@ -10,7 +10,7 @@ import {
   upstreamTags,
 } from '../../cache/tagger.ts'
 import { memoizeByObject } from '../../http/memo.ts'
-import { contentText } from '../../http/message.ts'
+import { contentText } from '../../http/response-text.ts'
 import type { Tagger } from '../../service/contract.ts'
 import type { Found, Row } from '../../service/row.ts'
 import type { PropertyReach } from '../routes/properties.ts'

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { acceptOf } from '../../../src/http/message.ts'
+import { acceptOf } from '../../../src/http/websocket-accept.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { pause, type Script, startOrigin } from '../../support/origin.ts'
 

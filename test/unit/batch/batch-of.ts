@@ -1,6 +1,6 @@
 import { type BatchOptions, createBatch } from '../../../src/batch/batch.ts'
 import type { BatchEnvelope, BatchItem, ItemAdmission } from '../../../src/batch/item.ts'
-import { Splitter } from '../../../src/batch/order/plan-order.ts'
+import { Splitter } from '../../../src/batch/order/split.ts'
 import { createSemaphore, type ItemSender } from '../../../src/batch/send/run-items.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { interfaceItems } from '../../../src/wordpress/batch.ts'

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createChunk } from '../../../src/batch/send/chunk.ts'
-import { createFairTurns } from '../../../src/http/bounds.ts'
+import { systemClock } from '../../../src/clock.ts'
+import { createFairTurns } from '../../../src/http/bounds/fair-turns.ts'
 
 const size = 25
 
@@ -13,6 +14,7 @@ test('the items of a chunk come back a few in a turn of the event loop', async (
     ask: async () => ({ response: { status: 207, headers: [], content }, content }),
     stop: new AbortController().signal,
     leftMs: () => Number.POSITIVE_INFINITY,
+    clock: systemClock,
     turn: () => new Promise<void>((resolve) => turns.begin('', resolve)),
     isSent: () => true,
     watch: { begun: () => {}, ended: () => {} },

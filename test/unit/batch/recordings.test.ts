@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { ItemAdmission, ItemResponse } from '../../../src/batch/item.ts'
-import { asciiJson } from '../../../src/http/message.ts'
+import { asciiJson } from '../../../src/http/json-text.ts'
 import { batchOf, wholeResponse } from './batch-of.ts'
 
 type Recorded = {

@@ -3,10 +3,11 @@ import { type CacheRead, type CacheResponse, cacheKey, type Forward } from '../.
 import type { CachePolicy, CacheRule } from '../../../src/cache/decide-caching.ts'
 import type { CacheEvent } from '../../../src/cache/events.ts'
 import type { CompressionOptions } from '../../../src/cache/respond/encodings.ts'
-import type { AdmissionMode } from '../../../src/cache/store/memory-store.ts'
+import type { AdmissionMode } from '../../../src/cache/store/admission.ts'
 import type { Clock } from '../../../src/clock.ts'
-import { unlimited } from '../../../src/http/bounds.ts'
-import { type GatewayResponse, headerValue, requestHeader } from '../../../src/http/message.ts'
+import { unlimited } from '../../../src/http/bounds/byte-budget.ts'
+import { headerValue, requestHeader } from '../../../src/http/headers/header-lines.ts'
+import type { GatewayResponse } from '../../../src/http/message.ts'
 
 /** A clock that only the test moves. */
 export type ManualClock = Clock & { advance(milliseconds: number): void; setWall(milliseconds: number): void }

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import type { CacheRead } from '../../../src/cache/cache-read.ts'
-import { headerValue } from '../../../src/http/message.ts'
+import { headerValue } from '../../../src/http/headers/header-lines.ts'
 import { pause } from '../../support/origin.ts'
 import {
   type Harness,

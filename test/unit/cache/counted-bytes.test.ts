@@ -9,7 +9,7 @@ import {
   setTags,
 } from '../../../src/cache/store/stored-response.ts'
 import { createInvalidationLog, createUnsettledTags } from '../../../src/cache/store/tag-index.ts'
-import { varyKey } from '../../../src/http/caching-headers.ts'
+import { varyKey } from '../../../src/http/headers/caching-headers.ts'
 import { type Harness, harness, readOf, response, safePolicy, settle } from './cache-fixture.ts'
 
 const at = { now: 0, monotonic: 0 }

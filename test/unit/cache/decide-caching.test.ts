@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type BypassReason, type CachePolicy, decideCaching } from '../../../src/cache/decide-caching.ts'
-import type { RequestHeaders } from '../../../src/http/message.ts'
+import type { RequestHeaders } from '../../../src/http/headers/header-lines.ts'
 import { uncacheableReasonOf } from '../../../src/wordpress/tags/uncacheable.ts'
 import { cost } from '../../support/cost.ts'
 import { rfcPolicy, safePolicy } from './cache-fixture.ts'

@@ -2,7 +2,7 @@ import { PassThrough, Readable } from 'node:stream'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Fill } from '../../../src/cache/fetch/fill.ts'
-import { unlimited } from '../../../src/http/bounds.ts'
+import { unlimited } from '../../../src/http/bounds/byte-budget.ts'
 import { pause } from '../../support/origin.ts'
 import { settle } from './cache-fixture.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { headerValue } from '../../../src/http/message.ts'
+import { headerValue } from '../../../src/http/headers/header-lines.ts'
 import { cacheStatusOf, harness, readOf, response, rfcPolicy, safePolicy, textOf } from './cache-fixture.ts'
 
 test('a miss is stored, and the next read is a hit without a promise', async () => {

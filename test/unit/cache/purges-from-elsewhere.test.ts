@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { Purge } from '../../../src/cache/invalidation.ts'
-import { contentsTagged, createMemoryStore } from '../../../src/cache/store/memory-store.ts'
+import { contentsTagged } from '../../../src/cache/store/contents-tagged.ts'
+import { createMemoryStore } from '../../../src/cache/store/memory-store.ts'
 import { harness, readOf, response, safePolicy, textOf } from './cache-fixture.ts'
 import { storedAt } from './stored-at.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CachePolicy } from '../../../src/cache/decide-caching.ts'
-import { headerValue } from '../../../src/http/message.ts'
+import { headerValue } from '../../../src/http/headers/header-lines.ts'
 import {
   cacheStatusOf,
   harness,

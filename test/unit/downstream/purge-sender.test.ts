@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
 import { checkConfig } from '../../../src/config/load.ts'
 import { causeOf, createSender } from '../../../src/downstream/purge-sender.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
@@ -24,7 +25,7 @@ const senderTo = async (url: string, more: object = {}) => {
   const checked = await checkConfig(JSON.stringify({ services: { blog } }), {})
   const config = checked.kind === 'faults' ? undefined : checked.config.services[0]?.downstream?.receivers[0]
   if (config === undefined) throw new Error(JSON.stringify(checked))
-  return createSender(config, () => true, undefined)
+  return createSender(config, () => true, undefined, systemClock)
 }
 
 const purge = { method: 'POST', path: '/purge', headers: {}, body: '' } as const

@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import type { CacheDeps } from '../../../src/exchange/ports.ts'
 import { forwardWrite } from '../../../src/exchange/write.ts'
-import { unlimited } from '../../../src/http/bounds.ts'
+import { unlimited } from '../../../src/http/bounds/byte-budget.ts'
 import type { GatewayResponse } from '../../../src/http/message.ts'
 import { ready, siteContract, siteService } from '../../exchange/exchange-of.ts'
 

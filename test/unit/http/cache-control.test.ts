@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
-import { deltaSeconds, parseCacheControl, qualifiedHeaders } from '../../../src/http/caching-headers.ts'
+import {
+  deltaSeconds,
+  parseCacheControl,
+  qualifiedHeaders,
+} from '../../../src/http/headers/caching-headers.ts'
 
 test.each([
   ['one directive', 'no-store', { 'no-store': undefined }],

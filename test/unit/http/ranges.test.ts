@@ -6,7 +6,7 @@ import {
   rangeOf,
   selectRanges,
 } from '../../../src/http/conditional/ranges.ts'
-import { headerValue } from '../../../src/http/message.ts'
+import { headerValue } from '../../../src/http/headers/header-lines.ts'
 
 const parts = (...ranges: [number, number][]): RangeSelection => ({
   kind: 'parts',

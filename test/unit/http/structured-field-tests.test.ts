@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { DisplayString, Token } from 'structured-headers'
 import { expect, test } from 'vitest'
-import { bareItem, type Member, readDictionary, readList } from '../../../src/http/structured-fields.ts'
+import {
+  bareItem,
+  type Member,
+  readDictionary,
+  readList,
+} from '../../../src/http/headers/structured-fields.ts'
 
 // The public tests of RFC 9651 (httpwg/structured-field-tests, commit 1e280c3, without large-generated.json).
 

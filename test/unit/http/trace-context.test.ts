@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parseTraceParent, withTraceHeaders } from '../../../src/http/forwardable-headers.ts'
-import { headerValues } from '../../../src/http/message.ts'
+import { parseTraceParent, withTraceHeaders } from '../../../src/http/headers/forwardable-headers.ts'
+import { headerValues } from '../../../src/http/headers/header-lines.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
 const spanId = 'b7ad6b7169203331'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseVary, varyKey } from '../../../src/http/caching-headers.ts'
+import { parseVary, varyKey } from '../../../src/http/headers/caching-headers.ts'
 
 const names = (count: number): string => Array.from({ length: count }, (_, at) => `x-${at}`).join(', ')
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { headerValue } from '../../../src/http/message.ts'
+import { headerValue } from '../../../src/http/headers/header-lines.ts'
 import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 import { parsed, publicDocument, publicRoot, watched } from './upstream-index.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { endToEndHeaders } from '../../../src/http/forwardable-headers.ts'
+import { endToEndHeaders } from '../../../src/http/headers/forwardable-headers.ts'
 
 test('end-to-end headers pass, in their order and spelling', () => {
   const lines = ['Content-Type', 'text/plain', 'Set-Cookie', 'a=1', 'Set-Cookie', 'b=2', 'X-Own', '']

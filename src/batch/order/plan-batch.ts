@@ -1,0 +1,75 @@
+import type { Pieces } from '../../http/bodies/turns.ts'
+import type { ItemReading } from '../../service/contract.ts'
+import {
+  type BatchEnvelope,
+  type BatchItem,
+  type EnvelopeItem,
+  envelopeItem,
+  type ItemAdmission,
+  type ItemError,
+  rawBodies,
+} from '../item.ts'
+import { planOrder, type Waits } from './plan-order.ts'
+import type { OrderFacts } from './reach.ts'
+
+/** Names of the parameters an item sets, in query and body, down to the first bracket. */
+const parametersOf = (item: BatchItem, bodyNames: readonly string[]): readonly string[] => {
+  if (item.query === '') return bodyNames
+  const inQuery = [...new URLSearchParams(item.query).keys()].map((name) => name.split('[', 1)[0] ?? '')
+  return inQuery.concat(bodyNames)
+}
+
+export type PlanOptions = { readonly reading: ItemReading }
+
+export type BatchInput = {
+  readonly envelope: BatchEnvelope
+  /** The JSON that `envelope` was parsed from, if it was JSON: the items' bodies are sent as they stand there. */
+  readonly text: string | undefined
+  /** Route match, `allow_batch` and validation, without running the item. */
+  admit(item: BatchItem): Pieces<ItemAdmission>
+}
+
+export type PlannedItem =
+  | { readonly kind: 'runnable'; readonly item: BatchItem; readonly order: OrderFacts }
+  | { readonly kind: 'refused'; readonly error: ItemError; readonly method: string | undefined }
+
+export type PlannedBatch = {
+  readonly allMustValidate: boolean
+  readonly items: readonly PlannedItem[]
+  readonly waits: readonly Waits[]
+}
+
+/** Reads a batch, and decides which of its items may run and in which order. */
+export function* planBatch(
+  { reading }: PlanOptions,
+  { envelope, text, admit }: BatchInput,
+): Pieces<PlannedBatch> {
+  function* planItem(entry: EnvelopeItem): Pieces<PlannedItem> {
+    if (entry.kind === 'faulty') return { kind: 'refused', error: entry.error, method: undefined }
+    const { item, bodyNames } = entry
+    const admission = yield* admit(item)
+    if (admission.kind === 'runnable') {
+      const { admitted, conflict } = admission
+      const parameters = parametersOf(item, bodyNames)
+      return {
+        kind: 'runnable',
+        item: { ...item, effect: conflict.effect, admitted },
+        order: { ...conflict, parameters },
+      }
+    }
+    const { status, body, headers = [] } = admission
+    return { kind: 'refused', error: { status, body, headers }, method: item.method }
+  }
+  const bodies = text === undefined ? [] : rawBodies(text)
+  const items: PlannedItem[] = []
+  for (const [index, entry] of envelope.requests.entries()) {
+    yield
+    items.push(yield* planItem(envelopeItem(entry, index, bodies[index], reading)))
+  }
+  yield
+  return {
+    allMustValidate: envelope.validation === 'require-all-validate',
+    items,
+    waits: planOrder(items.map((item) => (item.kind === 'runnable' ? item.order : undefined))),
+  }
+}

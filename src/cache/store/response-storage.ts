@@ -1,0 +1,154 @@
+import { withVaryByCoding } from '../../http/content-coding.ts'
+import { headerValue, withoutHeaders } from '../../http/headers/header-lines.ts'
+import type { GatewayResponse, ResponseHead } from '../../http/message.ts'
+import { type CacheRead, targetKeyOf } from '../cache-read.ts'
+import type { CacheEvent, NoStoreReason } from '../events.ts'
+import { declaredLength } from '../fetch/fill.ts'
+import { downstreamLifetimeMs, type ExchangeTimes } from '../policy/freshness.ts'
+import type { Admission } from './admission.ts'
+import type { MemoryStore } from './memory-store.ts'
+import {
+  createStoredResponse,
+  isCodable,
+  type StoredResponse,
+  setForDownstream,
+  setTags,
+} from './stored-response.ts'
+import type { InvalidationLog, UnsettledTags } from './tag-index.ts'
+
+export type CompleteResponse = { readonly head: ResponseHead; readonly content: Buffer }
+
+/** For which read, and in which order among all that is stored. */
+type StoredFor = { readonly read: CacheRead; readonly order: number }
+
+/** What of a stored response does not follow from the response alone; the key is that of the read where it is absent. */
+type StoredDetails = Pick<StoredResponse, 'upstreamTag'> &
+  Partial<Pick<StoredResponse, 'key' | 'partial' | 'forms'>>
+
+type StorageOptions = {
+  readonly store: MemoryStore
+  readonly log: InvalidationLog
+  readonly unsettled: UnsettledTags
+  readonly admission: Admission
+  readonly report: (event: CacheEvent) => void
+  readonly codedFrom: (read: CacheRead) => number
+}
+
+const noForms: StoredResponse['forms'] = []
+
+const noContent = Buffer.alloc(0)
+
+const tagsOf = (stored: StoredResponse): readonly string[] => [targetKeyOf(stored.key), ...stored.tags]
+
+/** Was anything that the response shows invalidated after `since`, or may it have been? */
+export const isSuperseded = (log: InvalidationLog, stored: StoredResponse, since: number): boolean =>
+  log.invalidatedSince(tagsOf(stored), since, stored.hints?.request)
+
+const addForDownstream = (
+  { forDownstream, policy }: Pick<CacheRead, 'forDownstream' | 'policy'>,
+  stored: StoredResponse,
+): void => {
+  if (forDownstream === undefined || stored.partial !== undefined || stored.validateAlways) return
+  const lines = forDownstream(tagsOf(stored), (longestMs) =>
+    downstreamLifetimeMs(stored, policy, stored.received.now, longestMs),
+  )
+  if (lines !== undefined) setForDownstream(stored, lines)
+}
+
+/** Turns responses into stored responses: the only way into the memory store. */
+export const createResponseStorage = (options: StorageOptions) => {
+  const { store, log, unsettled, admission, report, codedFrom } = options
+
+  /** A response as it would be stored, without its tags. */
+  const create = (
+    { read, order }: StoredFor,
+    { head, content }: CompleteResponse,
+    times: ExchangeTimes,
+    details?: StoredDetails,
+  ): StoredResponse =>
+    createStoredResponse({
+      key: details?.key ?? read.key,
+      head,
+      content,
+      partial: details?.partial,
+      selecting: read,
+      times,
+      policy: read.policy,
+      upstreamTag: details === undefined ? headerValue(head.headers, 'etag') : details.upstreamTag,
+      order,
+      codedFrom: codedFrom(read),
+      forms: details?.forms ?? noForms,
+    })
+
+  /** Sets the tags by which it is invalidated; undefined when its target cannot have answered so. */
+  const describe = (read: CacheRead, stored: StoredResponse): StoredResponse | undefined => {
+    const { status, headers, content, hints } = stored
+    const response = { status, headers, content, hints } as const
+    setTags(stored, read.tags(response))
+    return read.isReadable?.(response) === false ? undefined : stored
+  }
+
+  const doubtAbout = (stored: StoredResponse, since: number): NoStoreReason | undefined => {
+    const tags = tagsOf(stored)
+    if (log.invalidatedSince(tags, since, stored.hints?.request)) return 'overtaken'
+    // It may show the state before a write that was carried out while it was on its way.
+    return unsettled.includes(tags, stored.requestedAt) ? 'unsettled' : undefined
+  }
+
+  /** `since`: number of the last invalidation when the response was requested. Returns why it is not stored. */
+  const storeIfCurrent = (
+    read: Pick<CacheRead, 'forDownstream' | 'policy'>,
+    stored: StoredResponse,
+    since: number,
+  ): NoStoreReason | undefined => {
+    // Mostly nothing was invalidated meanwhile, and no tag is looked up.
+    const isUndisputed = log.sequence === since && unsettled.isEmpty
+    const doubt = isUndisputed ? undefined : doubtAbout(stored, since)
+    if (doubt !== undefined) return doubt
+    const variants = store.peek(stored.key)
+    if (variants.some((variant) => variant.order > stored.order && variant.varyKey === stored.varyKey)) {
+      return 'overtaken'
+    }
+    if (variants.length === 0 && !admission.admits(stored.key)) return 'not-admitted'
+    addForDownstream(read, stored)
+    return store.put(stored) ? undefined : 'too-large'
+  }
+
+  return {
+    create,
+    /**
+     * Its facts before the content has arrived: without an entity tag made here, and with a length only where the upstream
+     * sent one.
+     */
+    createHead: (storedFor: StoredFor, response: GatewayResponse, times: ExchangeTimes): StoredResponse => {
+      const stored = create(storedFor, { head: response, content: noContent }, times)
+      const declared = declaredLength(response)
+      const hasTag = headerValue(response.headers, 'etag') !== undefined
+      const unknown = new Set(hasTag ? ['content-length'] : ['content-length', 'etag'])
+      const headers = withoutHeaders(stored.headers, unknown)
+      if (declared !== undefined) headers.push('Content-Length', String(declared))
+      const isCoded = isCodable(stored, declared ?? Number.MAX_SAFE_INTEGER, codedFrom(storedFor.read))
+      return { ...stored, headers: isCoded ? withVaryByCoding(headers) : headers, content: noContent }
+    },
+    describe,
+    storeIfCurrent,
+    /** `describe`, then `storeIfCurrent`, and reports which. The result has its tags whether it is stored or not. */
+    store: (read: CacheRead, stored: StoredResponse, since: number) => {
+      const isReadable = describe(read, stored) !== undefined
+      const isOutOfConfiguration = read.isOutOfConfiguration?.() === true
+      const notStored = !isReadable
+        ? 'unreadable'
+        : isOutOfConfiguration
+          ? 'overtaken'
+          : storeIfCurrent(read, stored, since)
+      report(
+        notStored === undefined
+          ? { kind: 'stored', service: read.service, bytes: stored.bytes }
+          : { kind: 'not-stored', service: read.service, route: read.route, reason: notStored },
+      )
+      return { stored, notStored }
+    },
+  }
+}
+
+export type ResponseStorage = ReturnType<typeof createResponseStorage>

@@ -58,6 +58,7 @@ import { createMetrics, observedBy } from './observability/metrics.ts'
 import { createBufferedBytes, createUnreadResponses } from './server/buffered-bytes.ts'
 import { createPublicPort, freePort } from './server/listener.ts'
 import { createInFlight } from './server/overload.ts'
+import { Revocations } from './server/revocations.ts'
 import { createWebSockets } from './server/websockets.ts'
 
 export type GatewayOptions = {
@@ -177,13 +178,17 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
   const lines = factsLogger(logger)
   const watches = await startWatches(config, { lines, metrics, version: options.version })
   const inFlight = createInFlight()
+  const revocations = new Revocations(({ service: name, address, headers }, kind) => {
+    const service = serviceNamed(name)
+    if (service === undefined || (kind === 'websocket' && !service.websockets)) return false
+    const { access } = service
+    return (
+      access === undefined || whenKnown(admit(access, address, headers), (admission) => !isRevoked(admission))
+    )
+  })
   const websockets = createWebSockets({
     limits: () => current.config.limits.websockets,
-    isAllowed: ({ service, address, headers }) => {
-      const { websockets: on = false, access } = serviceNamed(service) ?? {}
-      if (!on || access === undefined) return on
-      return whenKnown(admit(access, address, headers), (admission) => !isRevoked(admission))
-    },
+    revocations,
     report: metrics.observe.websockets,
   })
   const publicPort = createPublicPort(config, {
@@ -256,6 +261,7 @@ export const startGateway = async (config: Config, options: GatewayOptions): Pro
       report: metrics.observe.edge,
     }),
     websockets,
+    revocations,
     inFlight,
     sampled: createSampled(10_000, clock.monotonic),
     poisoned: new Set(),

@@ -16,6 +16,7 @@ import type { DeclaredServices } from '../observability/metrics.ts'
 import type { BufferedBytes, UnreadResponses } from '../server/buffered-bytes.ts'
 import { createInFlight, type InFlight, type Overload } from '../server/overload.ts'
 import { buildRateLimits, type RateLimits } from '../server/rate-limiter.ts'
+import type { Revocations } from '../server/revocations.ts'
 import { createEdge, type Edge } from '../server/server.ts'
 import type { WebSockets } from '../server/websockets.ts'
 import {
@@ -48,6 +49,7 @@ export type LastingParts = Omit<ServiceParts, 'config' | 'budget'> & {
   readonly frontPage: string | undefined
   readonly via: string
   readonly websockets: WebSockets
+  readonly revocations: Revocations
   /** Connections that take no further request. */
   readonly poisoned: Set<Socket>
   readonly watches: readonly ExchangeWatch[] | undefined
@@ -238,6 +240,7 @@ export const buildSnapshot = async (
     unread: lasting.unread,
     buffered: lasting.buffered,
     websockets: lasting.websockets,
+    revocations: lasting.revocations,
     isDraining: lasting.isDraining,
     turnedAway: () =>
       lasting.overload.admits('hit') ? undefined : overloaded(shedding, ['Connection', 'close']),

@@ -16,9 +16,17 @@ export type ProtocolFault = (typeof protocolFaults)[number]
 
 /**
  * `too-many`: limits.connections; `address`: limits.connectionsPerAddress; `slow-reader`: limits.readerTimeout; `resets`: too many
- * HTTP/2 streams reset; `pipelining`: too many requests wait; `drain`: drain.timeout.
+ * HTTP/2 streams reset; `revoked`: what allowed an event stream has ended; `pipelining`: too many requests wait; `drain`: drain.timeout.
  */
-export const cutReasons = ['too-many', 'address', 'slow-reader', 'resets', 'pipelining', 'drain'] as const
+export const cutReasons = [
+  'too-many',
+  'address',
+  'slow-reader',
+  'resets',
+  'revoked',
+  'pipelining',
+  'drain',
+] as const
 
 /** Events of connections on the public side; the pipeline reports requests. Values from closed lists only, never an address. */
 export type EdgeEvent =

@@ -16,6 +16,7 @@ import {
 } from '../exchange/exchange.ts'
 import { corsForOwnResponse, earlyErrorResponse, plainOrigin } from '../exchange/finish.ts'
 import type { RequestHeaders } from '../http/headers/header-lines.ts'
+import { isEventStream } from '../http/headers/media-type.ts'
 import { memoizeByObject } from '../http/memo.ts'
 import { discard, type GatewayRequest, type GatewayResponse } from '../http/message.ts'
 import type { BufferedBytes, UnreadResponses } from './buffered-bytes.ts'
@@ -33,6 +34,7 @@ import {
   withUnreadContent,
 } from './read-request.ts'
 import { createChangesFor } from './response-changes.ts'
+import type { Revocations } from './revocations.ts'
 import { createRoutes } from './routes.ts'
 import { createGathering, type SendOptions, sendResponse } from './send/send-response.ts'
 import { createHandshake } from './websocket/handshake.ts'
@@ -66,6 +68,7 @@ type EdgeOptions = Omit<
 > & {
   refusedEarly(refusal: RefusedEarly): void
   readonly websockets: Pick<WebSockets, 'count'>
+  readonly revocations: Pick<Revocations, 'watch'>
   /** Certificates for some hosts, beside the default one. */
   readonly certificates: readonly Pick<HostCertificate, 'hosts'>[]
   readonly snapshot: ConfigSnapshot
@@ -210,6 +213,21 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     if (Buffer.isBuffer(content) && isUnderWay(outgoing))
       options.unread.buffer(outgoing, content, client.address)
   }
+  /** An event stream may last for days, longer than the token that allowed it. */
+  const endWithPermission = (
+    outgoing: ServerResponse,
+    response: GatewayResponse,
+    { service, client, request }: RequestContext,
+  ): void => {
+    if (response.content === undefined || Buffer.isBuffer(response.content)) return
+    if (!isEventStream(response) || !isUnderWay(outgoing)) return
+    const opener = { service: service.name, address: client.address, headers: request.headers }
+    const stop = options.revocations.watch(opener, 'event-stream', () => {
+      options.report({ kind: 'connection-cut', reason: 'revoked' })
+      outgoing.destroy()
+    })
+    outgoing.once('close', stop)
+  }
   const failed = ({ service, id }: RequestContext, outgoing: ServerResponse, cause: unknown): void =>
     refuse(outgoing, service, new GatewayError('internal', { cause }), id)
   /** The response to a request whose content is still arriving ends the connection, so it does not wait for the content. */
@@ -219,6 +237,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     try {
       sendTo(outgoing, context.service, response)
       bufferUnread(outgoing, response.content, context.client)
+      endWithPermission(outgoing, response, context)
     } catch (error) {
       failed(context, outgoing, error)
     }

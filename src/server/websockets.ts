@@ -1,10 +1,9 @@
 import type { Duplex } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
 import type httpProxy from '@fastify/http-proxy'
 import type { LimitsConfig } from '../config/config.ts'
 import { addressGroup } from '../http/bounds/client-network.ts'
 import { addCount } from '../http/bounds/counts.ts'
-import type { RequestHeaders } from '../http/headers/header-lines.ts'
+import type { Opener, Revocations } from './revocations.ts'
 
 /** How a WebSocket ended, and why none was opened; also the values of a metric label. */
 export const websocketOutcomes = [
@@ -36,18 +35,9 @@ type OnConnect = NonNullable<NonNullable<HttpProxyOptions['wsHooks']>['onConnect
 /** One side of a WebSocket, as the library has it. */
 export type WebSocket = Parameters<OnConnect>[1]
 
-/** What a WebSocket was allowed by. */
-export type WebSocketOpener = {
-  readonly service: string
-  readonly address: string
-  /** Of its handshake. */
-  readonly headers: RequestHeaders
-}
-
 type WebSocketsOptions = {
   limits(): LimitsConfig['websockets']
-  /** Asked every second while it is open. */
-  isAllowed(opener: WebSocketOpener): boolean | Promise<boolean>
+  readonly revocations: Pick<Revocations, 'watch'>
   readonly report: (event: WebSocketEvent) => void
 }
 
@@ -80,10 +70,6 @@ const pause = (from: WebSocket, to: WebSocket): void => {
   from.once('close', () => clearInterval(poll))
 }
 
-const recheckMs = 1_000
-/** A check is a look-up of a verified token: this many take less than a millisecond. */
-const checksPerTurn = 64
-
 /** Calls back when nothing has moved for the time; 0 = never. */
 const whenIdle = (
   idleMs: number,
@@ -98,31 +84,12 @@ const whenIdle = (
 }
 
 /** The open WebSockets of the process, which outlive configurations. */
-export const createWebSockets = ({ limits, isAllowed, report }: WebSocketsOptions) => {
+export const createWebSockets = ({ limits, revocations, report }: WebSocketsOptions) => {
   const byService = new Map<string, number>()
   const byClient = new Map<string, number>()
-  const closers = new Map<(outcome: WebSocketOutcome) => void, WebSocketOpener>()
+  const closers = new Set<(outcome: WebSocketOutcome) => void>()
   let isDraining = false
-  let isCheckScheduled = false
-
-  /** One round at a time, in turns of the event loop. */
-  const checkAll = async (): Promise<void> => {
-    let checked = 0
-    for (const [close, opener] of [...closers]) {
-      if (closers.has(close) && !(await isAllowed(opener))) close('revoked')
-      checked += 1
-      if (checked % checksPerTurn === 0) await setImmediate()
-    }
-    isCheckScheduled = false
-    if (closers.size > 0) scheduleCheck()
-  }
-  const scheduleCheck = (): void => {
-    if (isCheckScheduled) return
-    isCheckScheduled = true
-    setTimeout(checkAll, recheckMs).unref()
-  }
-
-  const createCounted = (opener: WebSocketOpener, group: string) => {
+  const createCounted = (opener: Opener, group: string) => {
     const { service } = opener
     let outcome: WebSocketOutcome | undefined
     let movedAt = 0
@@ -171,6 +138,7 @@ export const createWebSockets = ({ limits, isAllowed, report }: WebSocketsOption
           () => movedAt,
           () => close('idle'),
         )
+        const stopWatching = revocations.watch(opener, 'websocket', () => close('revoked'))
         for (const [side, other] of [
           [source, target],
           [target, source],
@@ -180,10 +148,10 @@ export const createWebSockets = ({ limits, isAllowed, report }: WebSocketsOption
             outcome ??= code === abnormal ? 'broken' : undefined
             clearInterval(watch)
             closers.delete(close)
+            stopWatching()
           })
         }
-        closers.set(close, opener)
-        scheduleCheck()
+        closers.add(close)
         if (isDraining) close('drained')
       },
       passed,
@@ -192,7 +160,7 @@ export const createWebSockets = ({ limits, isAllowed, report }: WebSocketsOption
 
   return {
     /** Counts one before its handshake is sent to the upstream; undefined: too many are open. */
-    count: (opener: WebSocketOpener) => {
+    count: (opener: Opener) => {
       const { service } = opener
       const { perService, perClient } = limits()
       const group = addressGroup(opener.address)
@@ -207,7 +175,7 @@ export const createWebSockets = ({ limits, isAllowed, report }: WebSocketsOption
     open: (): ReadonlyMap<string, number> => byService,
     drain: (): void => {
       isDraining = true
-      for (const close of [...closers.keys()]) close('drained')
+      for (const close of [...closers]) close('drained')
     },
   }
 }

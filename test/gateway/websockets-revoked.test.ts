@@ -10,7 +10,7 @@ import { type ClientOptions, WebSocket, WebSocketServer } from 'ws'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { audience, createKey, type Issuer, issuerName, startIssuer } from '../support/issuer.ts'
 
-// A WebSocket ends with what allowed it.
+// A WebSocket, and an event stream, end with what allowed them.
 
 type Tree = { readonly [key: string]: unknown }
 
@@ -22,8 +22,9 @@ const keyLine = (key: string): string => `${key}:${createHash('sha256').update(k
 
 beforeAll(async () => {
   issuer = await startIssuer([await createKey('first')])
-  const server = createServer((_request, response) => {
-    response.writeHead(200, { 'Content-Type': 'text/event-stream' })
+  const server = createServer((request, response) => {
+    const type = request.url?.includes('events') ? 'text/event-stream' : 'text/plain'
+    response.writeHead(200, { 'Content-Type': type })
     response.write('data: 1\n\n')
   })
   const sockets = new WebSocketServer({ server })
@@ -146,6 +147,48 @@ describe('after a reload', () => {
   })
 })
 
+/** Reads the first event; the promise given is of the end. */
+const subscribe = async (gateway: TestGateway, path: string, headers: Record<string, string> = {}) => {
+  const { body } = await fetch(gateway.publicAddress + path, { headers })
+  const reader = (body as ReadableStream<Uint8Array>).getReader()
+  onTestFinished(() => reader.cancel().catch(() => {}))
+  await reader.read()
+  let isOpen = true
+  const ended = reader.read().then(
+    () => 'ended',
+    () => {
+      isOpen = false
+      return 'cut'
+    },
+  )
+  return { ended, isOpen: () => isOpen }
+}
+
+test.each(rows.filter(({ when }) => when !== 'its service takes no WebSockets'))(
+  'an event stream ends when $when',
+  async ({ before, after, headers }) => {
+    await writeFile(keys, keyLine('key'))
+    const gateway = await started(before())
+    const stream = await subscribe(gateway, '/live/events', (await headers?.()) ?? {})
+    const neighbour = await subscribe(gateway, '/other/events')
+    await writeFile(keys, keyLine('another'))
+    const live = after()
+    const services = { ...(live === undefined ? {} : { live }), other: { ...other, upstream } }
+    expect(await gateway.put({ services })).toMatchObject({ kind: 'applied' })
+    expect(await stream.ended).toBe('cut')
+    expect(neighbour.isOpen()).toBe(true)
+    expect(await gateway.metric('trellis_connections_cut_total', 'reason="revoked"')).toBe(1)
+  },
+)
+
+test('an event stream ends when its token expires, another goes on', async () => {
+  const gateway = await started(service(jwt()))
+  const short = await subscribe(gateway, '/live/events', await bearer(3))
+  const long = await subscribe(gateway, '/live/events', await bearer())
+  expect(await short.ended).toBe('cut')
+  expect(long.isOpen()).toBe(true)
+})
+
 test('a WebSocket ends when its token expires, another goes on', async () => {
   const gateway = await started(service(jwt()))
   const short = await open(gateway, '/live/a', { headers: await bearer(3) })
@@ -158,7 +201,7 @@ test('a WebSocket ends when its token expires, another goes on', async () => {
 test('what a removed service still has open is counted until it ends', async () => {
   const gateway = await started(service())
   const controller = new AbortController()
-  const stream = await fetch(`${gateway.publicAddress}/live/events`, { signal: controller.signal })
+  const stream = await fetch(`${gateway.publicAddress}/live/log`, { signal: controller.signal })
   expect(stream.status).toBe(200)
   // It does not answer a close frame.
   const socket = await open(gateway, '/live/a')

@@ -37,7 +37,7 @@ export const edgeMetrics = {
   connectionsCut: counter(
     'connections_cut_total',
     { reason: cutReasons },
-    'Connections closed by the gateway: `too-many`, `address`, `slow-reader`, `resets`, `pipelining` or `drain`.',
+    'Connections closed by the gateway: `too-many`, `address`, `slow-reader`, `resets`, `revoked` (an event stream), `pipelining` or `drain`.',
   ),
   rateLimited: counter('rate_limited_total', { limit }, 'Requests and items refused with 429.'),
   accessRefused: counter(

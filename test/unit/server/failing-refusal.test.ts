@@ -45,6 +45,7 @@ const edgeOf = (
     unread: { buffer: () => undefined },
     buffered: createBufferedBytes({ maxBytes: () => 1_000_000, report: () => undefined }),
     websockets: { count: () => undefined },
+    revocations: { watch: () => () => {} },
     isDraining: () => false,
     turnedAway: () => undefined,
     inFlight: { enter: () => undefined, leave: () => undefined },

@@ -327,7 +327,7 @@ export const createCoherence = (options: CoherenceOptions): Coherence => {
       const outcome = end === 'isolated' ? 'isolated' : end.all ? 'acknowledged' : 'lapsed'
       report({ kind: 'write-broadcast', outcome, waitedSeconds })
       if (end !== 'isolated') return { entries: end.entries, unacknowledged: false }
-      if (contact.isNews()) report({ kind: 'cut-off', writes: 'unheard' })
+      if (contact.isNews()) report({ kind: 'cut-off', writes: 'unacknowledged' })
       return { entries: 0, unacknowledged: true }
     },
     forget: (other) => {

@@ -21,7 +21,7 @@ export type CoherenceEvent =
   /** A write was refused because it could not be registered. */
   | { readonly kind: 'write-refused' }
   /** Reported once for each outage, with its first write. */
-  | { readonly kind: 'cut-off'; readonly writes: 'unheard' | 'refused' }
+  | { readonly kind: 'cut-off'; readonly writes: 'unacknowledged' | 'refused' }
 
 /** `lapsed`: a member did not acknowledge and its lease ran out. `isolated`: no member was reached, and all leases ran out. */
 export const broadcastOutcomes = ['acknowledged', 'lapsed', 'isolated'] as const

@@ -367,7 +367,7 @@ const states: readonly ProtocolFault[] = [
 const fences: readonly ProtocolFault[] = [
   invalidation(
     'fence: a response that was requested before a write is stored',
-    '    log.record(tags)\n    const isLarge',
+    '    log.record(tags, shownBy)\n    const isLarge',
     '    const isLarge',
   ),
   invalidation('fence: a response that was requested before a purge is stored', '    record(selector)\n'),

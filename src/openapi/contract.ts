@@ -115,7 +115,10 @@ export const createDocumentContract = async (
 ): Promise<Contract> => {
   const document = config.document.contract
   const createRequests = await loadRequests()
-  const requests = await inTurns(createRequests(document, requestOptions(config, limits)), '')
+  const requests = await inTurns(
+    createRequests(document, { ...requestOptions(config, limits), formats: config.formats }),
+    '',
+  )
   // Reads the whole document.
   await nextTurn()
   const resources =

@@ -372,6 +372,9 @@ const openapi = z.strictObject({
   upstream: upstreamShape('/', targets),
   parameters: parameters('forward', []),
   limits: ownLimits,
+  formats: oneOf(['assert', 'annotate'])
+    .prefault('assert')
+    .describe('Whether `format` of a text (`date-time`, `email`, `uuid` …) is checked, or only a note'),
   invalidation: oneOf(['service', 'structural'])
     .prefault('service')
     .describe('A write drops all stored responses of the service, or only those that its path reaches'),

@@ -42,6 +42,8 @@ export type OpenApiRequestsOptions = {
   readonly unknownParameters: 'strip' | 'forward'
   /** Names that are always dropped; a trailing `*` matches any ending. */
   readonly trackingParameters: readonly string[]
+  /** Formats of texts are checked, or annotations (JSON Schema 2020-12, section 7); checked unless given. */
+  readonly formats?: 'assert' | 'annotate'
   /** Errors in the shape of the service; RFC 9457 unless given. */
   readonly refusalOf?: (fault: RequestFault) => Invalid
   /** The router has decoded the parameters of the path. */
@@ -263,7 +265,7 @@ export function* createOpenApiRequests(
 ): Pieces<OpenApiRequests> {
   const { limits, refusalOf = problemOf, hasDecodedPaths = false } = options
   const parts: ValueParts = {
-    checker: createSchemaChecker(definitions),
+    checker: createSchemaChecker(definitions, options.formats),
     shapeOf: createShapes(definitions),
     jsonDepth: limits.jsonDepth,
     hasStrictIntegers,

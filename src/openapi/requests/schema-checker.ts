@@ -220,7 +220,10 @@ class TooManySteps extends Error {}
 const tooLong: readonly SchemaFault[] = [{ pointer: '', detail: 'takes too long to check' }]
 
 /** Checks values against schemas of one document. Each schema is compiled on first use. */
-export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSchema>): SchemaChecker => {
+export const createSchemaChecker = (
+  definitions: ReadonlyMap<string, RequestSchema>,
+  formats: 'assert' | 'annotate' = 'assert',
+): SchemaChecker => {
   // Validation is synchronous, so that one variable serves all.
   let exactNow = noExactIntegers
   let stepsLeft = 0
@@ -326,6 +329,7 @@ export const createSchemaChecker = (definitions: ReadonlyMap<string, RequestSche
       allErrors,
       code: { regExp },
       formats: textFormats,
+      validateFormats: formats === 'assert',
     })
     ajv.addKeyword({ keyword: 'integerBounds', type: 'number', error: noMessage, code: integerBounds })
     ajv.addKeyword({ keyword: 'steps', before: 'not', schemaType: 'number', code: steps })

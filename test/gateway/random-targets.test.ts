@@ -47,7 +47,8 @@ const series = async (): Promise<string[]> => {
 const count = Number(process.env['TARGETS'] ?? 5000)
 
 const targetOf = (i: number): string => {
-  const random = Math.random().toString(36).slice(2)
+  // Hexadecimal: letters of chance may spell the name of a credential.
+  const random = Math.random().toString(16).slice(2)
   switch (i % 6) {
     case 0:
       return `/${random}/${i}`

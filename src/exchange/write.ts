@@ -95,8 +95,8 @@ const startsTasksAlone = (context: ValidatedContext): boolean => {
 }
 
 /**
- * WordPress runs its tasks behind the response, without a write receipt. While the log of its changes is read, what they write is in it, as
- * when WordPress starts them past the gateway.
+ * Tasks run behind the response, without a write receipt. While the upstream's log of changes is read, what they write is in it, as when
+ * they start past the gateway.
  */
 const isLeftToLog = (context: ValidatedContext, { status }: GatewayResponse): boolean =>
   startsTasksAlone(context) && status < 500 && nonceFor(context) !== undefined

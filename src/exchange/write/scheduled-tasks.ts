@@ -6,10 +6,10 @@ import { invalidateWrite, reachedBy, taskInvalidations } from '../invalidate-wri
 import type { CacheDeps } from '../ports.ts'
 import { nonceFor } from './harmless-claim.ts'
 
-/** WP_CRON_LOCK_TIMEOUT: WordPress starts its tasks at most once in this time, and lets one run have them for as long. */
+/** The tasks start at most once in this time, and one run has them for as long (WP_CRON_LOCK_TIMEOUT). */
 const lockMs = 60_000
 
-/** WordPress may respond before the tasks begin: most are done by then. */
+/** The response may come before the tasks begin: most are done by then. */
 const settleMs = 5_000
 
 type Drop = () => Promise<unknown> | undefined
@@ -39,7 +39,7 @@ export class ScheduledTasks {
     return undefined
   }
 
-  /** Several runs in a minute are more than WordPress starts: those wait for the end of the next one. */
+  /** Several runs in a minute are more than an upstream starts: they share the drop at the end of the next minute. */
   #begin(runs: number): Promise<unknown> | undefined {
     this.#isLocked = true
     this.#askedAgain = 0

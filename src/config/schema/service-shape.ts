@@ -374,7 +374,9 @@ const openapi = z.strictObject({
   limits: ownLimits,
   formats: oneOf(['assert', 'annotate'])
     .prefault('assert')
-    .describe('Whether `format` of a text (`date-time`, `email`, `uuid` …) is checked, or only an annotation'),
+    .describe(
+      'Whether `format` of a text (`date-time`, `email`, `uuid` …) is checked, or only an annotation',
+    ),
   invalidation: oneOf(['service', 'structural'])
     .prefault('service')
     .describe('A write drops all stored responses of the service, or only those that its path reaches'),

@@ -557,6 +557,8 @@ final class Trellis_Changes {
 	private $terms      = array();
 	/** Tables in which rows were found by something other than their key. */
 	private $searched   = array();
+	/** Tables of plugins of which rows may have got other names. */
+	private $moved      = array();
 	/** By blog: the sticky posts before the first write to them, and at the end those that are not any more, or are now. */
 	private $sticky     = array();
 	/** By blog and name: the values of options before each write, as digests; false where a value is not known. */
@@ -757,7 +759,7 @@ final class Trellis_Changes {
 				return;
 			}
 			$this->mark( $site );
-			$this->inserted = array( $site, $table, $kind, (int) $GLOBALS['wpdb']->insert_id );
+			$this->inserted = array( $site, $table, $kind, (int) $GLOBALS['wpdb']->insert_id, array() );
 			return;
 		}
 		$ids = array();
@@ -879,6 +881,28 @@ final class Trellis_Changes {
 		return preg_match( '/^[a-z][a-z0-9_-]* *$/iD', $value ) ? substr( md5( strtolower( rtrim( $value ) ) ), 0, 10 ) : null;
 	}
 
+	/**
+	 * A row by the column with its id, and by those of the same object together: `object_id:13`, `object_type:…` and `object_id-…:13` for
+	 * an `object_id` beside an `object_type`. An id of its own is none of those.
+	 */
+	private static function pairs_of( $row ) {
+		$pairs = array();
+		foreach ( $row as $column => $text ) {
+			$pairs[] = array( $column, $text );
+			$kind    = self::kind_beside( $column );
+			$value   = '' !== $kind && isset( $row[ $kind ] ) ? self::row_value( (string) $row[ $kind ] ) : null;
+			if ( null !== $value ) {
+				$pairs[] = array( "$column-$value", $text );
+			}
+		}
+		return $pairs;
+	}
+
+	/** The column with the kind of the object whose id a column has: `object_type` for `object_id`; '' for others. */
+	public static function kind_beside( $column ) {
+		return '_id' === substr( $column, -3 ) ? substr( $column, 0, -2 ) . 'type' : '';
+	}
+
 	/** The columns of a table with ids: the default of each, and whether the database counts it, as it may do with a key. Null when that is not known. */
 	private function id_columns( $name ) {
 		if ( ! array_key_exists( $name, $this->columns ) ) {
@@ -903,16 +927,16 @@ final class Trellis_Changes {
 		$columns = array_map( 'strtolower', $columns );
 		$rows    = $this->tuples( $values, count( $columns ) );
 		$known   = null === $rows || 'REPLACE' === $verb || false !== stripos( $values, 'ON DUPLICATE KEY' ) ? null : $this->id_columns( $name );
-		$pairs   = array();
+		$named   = array();
 		$counts  = null;
 		foreach ( null === $known ? array() : $known as $column => list( $default, $is_counted ) ) {
 			$at = array_search( $column, $columns, true );
-			foreach ( $rows as $row ) {
+			foreach ( $rows as $nth => $row ) {
 				$value = false === $at ? $default : $this->unquote( $row[ $at ] );
 				if ( $is_counted && ( false === $at || in_array( $row[ $at ], array( '0', 'NULL', "''", "'0'" ), true ) ) ) {
 					$counts = $column;
 				} elseif ( false === $at || null !== $value || 'NULL' === strtoupper( $row[ $at ] ) ) {
-					$pairs[] = "$column:$value";
+					$named[ $nth ][ $column ] = $value;
 				} else {
 					$known = null;
 				}
@@ -923,9 +947,9 @@ final class Trellis_Changes {
 			return;
 		}
 		$this->mark( $site );
-		$this->note_rows( $site, $table, $pairs );
+		$this->note_rows( $site, $table, $named );
 		if ( null !== $counts ) {
-			$this->inserted = array( $site, $table, $counts, (int) $GLOBALS['wpdb']->insert_id );
+			$this->inserted = array( $site, $table, $counts, (int) $GLOBALS['wpdb']->insert_id, $named ? reset( $named ) : array() );
 		}
 	}
 
@@ -938,16 +962,14 @@ final class Trellis_Changes {
 		$known = preg_match( '/\bLIMIT\b/i', $masked ) ? null : $this->id_columns( $name );
 		$new   = $known && 'UPDATE' === $verb ? $this->assigned( $set ) : null;
 		$rows  = $known ? $this->log->query( 'SELECT `' . implode( '`, `', array_unique( array_merge( array_keys( $known ), array_keys( (array) $new ) ) ) ) . "` FROM `$name` WHERE $condition LIMIT " . ( self::MAX_ROWS + 1 ) ) : false;
-		$pairs = array();
+		$named = array();
 		$stays = null !== $new && $rows && count( $rows ) <= self::MAX_ROWS;
 		foreach ( $rows ? $rows : array() as $row ) {
 			if ( null !== $new && $this->keeps_shown( $table, $row, $new ) ) {
 				continue;
 			}
-			$stays = false;
-			foreach ( $known as $column => $facts ) {
-				$pairs[] = "$column:{$row->$column}";
-			}
+			$stays   = false;
+			$named[] = array_intersect_key( array_change_key_case( (array) $row ), $known );
 		}
 		if ( $stays ) {
 			// Unless another request writes at the same time.
@@ -955,13 +977,14 @@ final class Trellis_Changes {
 			$this->mark( $site );
 			return;
 		}
+		$moved = array();
 		foreach ( 'UPDATE' === $verb && $known ? array_keys( $known ) : array() as $column ) {
 			if ( preg_match( '/(?:^|,)\s*(?:\w+\.)?`?' . $column . '`?\s*=\s*(\d+|' . self::STRING . '|NULL)?\s*(,|$)?/is', $set, $part ) ) {
 				if ( ! isset( $part[2] ) ) {
 					// An expression.
 					$known = null;
 				} else {
-					$pairs[] = "$column:" . $this->unquote( $part[1] );
+					$moved[ $column ] = $this->unquote( $part[1] );
 				}
 			}
 		}
@@ -976,7 +999,13 @@ final class Trellis_Changes {
 		$this->mark( $site );
 		$this->has_replaced = $this->has_replaced || $rows;
 		// Without a row the new values are those of rows that another request adds at the same time.
-		$this->note_rows( $site, $table, $pairs );
+		foreach ( $moved ? ( $named ? $named : array( array() ) ) : array() as $row ) {
+			if ( array_diff_assoc( $moved, $row ) ) {
+				$this->moved[ $site ][ $table ] = true;
+				$named[]                        = $moved + $row;
+			}
+		}
+		$this->note_rows( $site, $table, $named );
 	}
 
 	/** Rows of a plugin's table were searched for: those with one id, where the condition begins with it, or any. */
@@ -1010,12 +1039,13 @@ final class Trellis_Changes {
 		return true;
 	}
 
-	private function note_rows( $site, $table, $pairs ) {
+	/** Rows by column in lower case; not all of a row need be there. */
+	private function note_rows( $site, $table, $named ) {
 		$rows = isset( $this->table_rows[ $site ][ $table ] ) ? $this->table_rows[ $site ][ $table ] : array();
 		$ids  = array();
-		foreach ( $pairs as $pair ) {
-			list( $column, $text ) = explode( ':', $pair, 2 );
-			$value                 = self::row_value( $text );
+		foreach ( array_merge( array(), ...array_map( array( __CLASS__, 'pairs_of' ), $named ) ) as list( $column, $text ) ) {
+			$text  = (string) $text;
+			$value = self::row_value( $text );
 			if ( null !== $value ) {
 				$ids[ "$column:$value" ] = true;
 			} elseif ( preg_match( '/^[\s0+]*[1-9]|[^\x20-\x7e]/', $text ) ) {
@@ -1397,7 +1427,7 @@ final class Trellis_Changes {
 			return;
 		}
 		global $wpdb;
-		list( $site, $table, $kind, $earlier ) = $this->inserted;
+		list( $site, $table, $kind, $earlier, $row ) = $this->inserted;
 		$this->inserted = null;
 		$is_own         = ! isset( self::TABLES[ $table ] );
 		$id = (int) $wpdb->insert_id;
@@ -1407,7 +1437,7 @@ final class Trellis_Changes {
 		}
 		if ( $id > 0 && ( $id !== $earlier || '' === $wpdb->last_error ) ) {
 			// For a table of a plugin its counted column stands in the place of the kind.
-			$is_own ? $this->note_rows( $site, $table, array( "$kind:$id" ) ) : $this->touch( $site, $kind, $id, 'user' === $kind ? false : null );
+			$is_own ? $this->note_rows( $site, $table, array( array( $kind => $id ) + $row ) ) : $this->touch( $site, $kind, $id, 'user' === $kind ? false : null );
 		} elseif ( '' === $wpdb->last_error ) {
 			$this->whole( $site, $table );
 		}
@@ -1521,6 +1551,7 @@ final class Trellis_Changes {
 		$this->table_rows = array();
 		$this->terms      = array();
 		$this->searched   = array();
+		$this->moved      = array();
 		$this->compared   = array();
 		$this->sticky     = array();
 		$this->values     = array();
@@ -1616,6 +1647,9 @@ final class Trellis_Changes {
 	 */
 	private function add_searched( $mark ) {
 		$meanwhile = $mark > 0 && ! $this->transacted ? $this->log->meanwhile( $mark ) : null;
+		foreach ( $this->moved as $site => $tables ) {
+			$this->tables[ $site ] = $tables + ( isset( $this->tables[ $site ] ) ? $this->tables[ $site ] : array() );
+		}
 		foreach ( $this->searched as $site => $tables ) {
 			foreach ( $tables as $table => $searched ) {
 				$rows = null === $meanwhile || isset( self::TABLES[ $table ] ) || is_multisite() ? null : $this->rows_among( $table, $searched, $meanwhile );
@@ -2860,12 +2894,22 @@ final class Trellis_Tags {
 			$ids    = null === $ids ? null : array_map( array( 'Trellis_Changes', 'row_value' ), $ids );
 			$column = strtolower( $column );
 			if ( null !== $ids && count( $ids ) <= 100 && ! in_array( null, $ids, true ) ) {
-				$known = isset( $this->rows[ $table ][ $column ] ) ? $this->rows[ $table ][ $column ] : array();
-				$this->rows[ $table ][ $column ] = $known + array_fill_keys( $ids, true );
+				foreach ( $this->with_kinds( $column, $where, $strings ) as $name ) {
+					$known = isset( $this->rows[ $table ][ $name ] ) ? $this->rows[ $table ][ $name ] : array();
+					$this->rows[ $table ][ $name ] = $known + array_fill_keys( $ids, true );
+				}
 				return true;
 			}
 		}
 		return false;
+	}
+
+	/** A column with ids, together with each kind of object that the condition bounds them to: post 13 and term 13 are two. */
+	private function with_kinds( $column, $where, $strings ) {
+		$beside = Trellis_Changes::kind_beside( $column );
+		$kinds  = '' === $beside ? null : $this->values_of( $where, array( "(?:\\w+\\.)?$beside" ), $strings );
+		$kinds  = null === $kinds ? array( null ) : array_unique( array_map( array( 'Trellis_Changes', 'row_value' ), $kinds ) );
+		return count( $kinds ) > 8 || in_array( null, $kinds, true ) ? array( $column ) : preg_replace( '/^/', "$column-", $kinds );
 	}
 
 	/** Whether something was made of a table as a whole, or of the kind of one of these rows. */

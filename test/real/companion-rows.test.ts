@@ -9,6 +9,12 @@ const plugin = `<?php add_action( 'init', function () {
 	global $wpdb;
 	$wpdb->query( 'CREATE TABLE IF NOT EXISTS wp_acme (id bigint(20) NOT NULL AUTO_INCREMENT, owner_id bigint(20) NOT NULL DEFAULT 3, name varchar(60), PRIMARY KEY (id))' );
 	$wpdb->query( 'CREATE TABLE IF NOT EXISTS wp_yoast_indexable (id bigint(20) NOT NULL AUTO_INCREMENT, object_type varchar(60), title varchar(60), object_last_modified datetime, PRIMARY KEY (id))' );
+	$wpdb->query( 'CREATE TABLE IF NOT EXISTS wp_notes (id bigint(20) NOT NULL AUTO_INCREMENT, object_id bigint(20), object_type varchar(60), text varchar(60), PRIMARY KEY (id))' );
+	if ( isset( $_GET['notes'] ) ) {
+		add_action( 'rest_api_init', function () {
+			$GLOBALS['wpdb']->get_results( 'SELECT * FROM wp_notes WHERE ' . array( 'post' => "object_id IN (13, 14) AND object_type = 'post'", 'any' => 'object_id = 13', 'or' => "object_id = 13 AND (object_type = 'post' OR text = 'x')" )[ $_GET['notes'] ] );
+		} );
+	}
 	if ( isset( $_GET['kinds'] ) ) {
 		add_action( 'rest_api_init', function () {
 			$GLOBALS['wpdb']->get_results( $_GET['kinds'] ? "SELECT * FROM wp_yoast_indexable WHERE object_type = 'home-page' LIMIT 1" : "SELECT MAX(object_last_modified) FROM wp_yoast_indexable WHERE object_type = 'home-page'" );
@@ -77,6 +83,53 @@ describeWith('php', 'rows of tables of plugins', () => {
       'rows' in change ? (change.rows as readonly string[]) : [change.kind],
     )
     expect(named.toSorted()).toEqual(rows.toSorted())
+  })
+
+  test.each([
+    ['object_id IN (13, 14) AND object_type', 'post', `object_id-${kind('post')}:13.14`],
+    ['object_id', 'any', 'object_id:13'],
+    ['object_id AND something else', 'or', 'object_id:13'],
+  ])('rows by %s are named by the id, and by the kind beside it', async (_by, notes, rows) => {
+    const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?notes=${notes}`)
+    expect(response.headers.get('trellis-tags')).toMatch(new RegExp(`r=notes:${rows}$`))
+  })
+
+  test.each<[string, readonly string[], number]>([
+    ["INSERT INTO wp_notes (object_id, object_type) VALUES (13, 'term')", ['term'], 13],
+    ["UPDATE wp_notes SET text = 'a' WHERE object_id = 13", ['term'], 13],
+    ["UPDATE wp_notes SET object_type = 'post' WHERE id = 1", ['term', 'post'], 13],
+    ["DELETE FROM wp_notes WHERE object_id = 13 AND object_type = 'post'", ['post'], 13],
+  ])('%s is a change of the object with this id and kind', async (sql, kinds, id) => {
+    site.intake.pushes.length = 0
+    await site.php("$GLOBALS['wpdb']->query( getenv( 'SQL' ) );", { SQL: sql })
+    const ofKinds = kinds.flatMap((one) => [`object_id-${kind(one)}:${id}`, `object_type:${kind(one)}`])
+    expect(site.intake.pushes.flatMap((push) => push.changes)).toEqual([
+      {
+        kind: 'table',
+        name: 'notes',
+        rows: expect.toSatisfy(
+          (rows: readonly string[]) =>
+            rows.toSorted().join() === ['id:1', `object_id:${id}`, ...ofKinds].toSorted().join(),
+        ),
+      },
+    ])
+  })
+
+  test('a row that gets another name while another request writes is a change of the whole table', async () => {
+    site.intake.pushes.length = 0
+    const insert =
+      "INSERT INTO wp_trellis_changes (state, since, horizon, site, note, changes) VALUES (0, 0, 0, 1, 'x', '')"
+    await site.php(
+      `foreach ( explode( ';', getenv( 'SQL' ) ) as $sql ) { $GLOBALS['wpdb']->query( $sql ); }`,
+      {
+        SQL: [
+          ...[insert, "INSERT INTO wp_notes (object_id, object_type) VALUES (15, 'term')"],
+          ...["UPDATE wp_notes SET object_type = 'post' WHERE object_id = 15"],
+        ].join(';'),
+      },
+    )
+    await site.php(`$GLOBALS['wpdb']->query( "DELETE FROM wp_trellis_changes WHERE note = 'x'" );`)
+    expect(site.intake.pushes.flatMap((push) => push.changes)).toEqual([{ kind: 'table', name: 'notes' }])
   })
 
   test('a kind in letters of another alphabet is a change of the whole table', async () => {

@@ -9,7 +9,7 @@ import type { GatewayRequest, GatewayResponse, ResponseHead } from '../http/mess
 import type { Effect } from '../http/methods.ts'
 import { targetOf } from '../http/targets.ts'
 import type { AnyOrigins, LocalDocuments, Translation } from '../service/connection.ts'
-import type { Contract, WriteReceipts } from '../service/contract.ts'
+import type { Contract, ReceiptNonce, WriteReceipts } from '../service/contract.ts'
 import type { Canonical, Matching, RecalledTarget, TargetMemo } from '../service/decide.ts'
 import type { Found } from '../service/row.ts'
 import { createServiceTable, type ServiceTable } from '../service/service-table.ts'
@@ -164,6 +164,13 @@ export class ConfigSnapshot {
     return this.#newestSnapshot.#sharing(address.servers)
   }
 
+  /** For one request that writes: of the receipts of the service, or of those that share its upstream; undefined where they have several. */
+  newReceiptNonce(service: Service): ReceiptNonce | undefined {
+    if (service.writeReceipts !== undefined) return service.writeReceipts.ask()
+    const [first, ...others] = this.sharing(service).flatMap(({ writeReceipts }) => writeReceipts ?? [])
+    return others.every(({ key }) => key === first?.key) ? first?.ask() : undefined
+  }
+
   /** Does one of the services at the same upstream have routes? */
   sharesRoutes(service: Service): boolean {
     return this.sharing(service).some(({ contract }) => contract.hasRoutes)
@@ -240,6 +247,8 @@ export type RequestContext = {
   readonly send: Send | undefined
   /** Of an item of a batch; counts only for the same service. */
   readonly admitted: Admitted | undefined
+  /** Of items of a batch that share one upstream request; any other write asks for a receipt of its own. */
+  readonly receiptNonce: ReceiptNonce | undefined
   /** What `access` of the service has verified. */
   readonly identity: Identity | undefined
 }
@@ -254,7 +263,11 @@ export type Admitted = {
 }
 
 /** What a request of an item has beyond one of a client. */
-export type ItemParts = { readonly send: Send; readonly admitted: Admitted | undefined }
+export type ItemParts = {
+  readonly send: Send
+  readonly admitted: Admitted | undefined
+  readonly receiptNonce: ReceiptNonce | undefined
+}
 
 /** A new exchange. It has all members of the later stages from the start, so that V8 uses one shape. */
 export const arrived = (
@@ -286,6 +299,7 @@ export const arrived = (
     },
     send: item?.send,
     admitted: item?.admitted,
+    receiptNonce: item?.receiptNonce,
     identity: undefined,
     method: undefined,
     matching: undefined,

@@ -373,21 +373,6 @@ describe('a statement that cannot be believed is a write', () => {
     expect(await left()).toEqual(['/page/1'])
   })
 
-  test('items of a batch, which may share a request', async () => {
-    await fill()
-    const requests = [{ method: 'POST', path: '/wp/v2/posts/1', body: { title: 'x' } }]
-    await write('/wp-json/batch/v1', {
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ requests }),
-    })
-    expect(
-      companion.origin.received
-        .filter(({ method }) => method !== 'GET')
-        .map(({ headers }) => headers['trellis-nonce']),
-    ).toEqual([undefined])
-    expect(await left()).not.toContain('/wp-json/wp/v2/posts/1')
-  })
-
   test('no client sees a statement, nor in a response that breaks off', async () => {
     companion.respondToWrite = raw(
       (asked) =>

@@ -188,11 +188,16 @@ const oneByOne = async (seats: readonly Seat[], stop: AbortSignal): Promise<void
 export const createChunk = (options: ChunkOptions): ItemChunk => {
   const seats = new Map<number, Seat | 'left'>()
 
-  const giveBack = async (present: readonly Seat[], responses: readonly ItemResponse[]): Promise<void> => {
+  const giveBack = async (
+    present: readonly Seat[],
+    { hints, isRepeated }: GatewayResponse,
+    responses: readonly ItemResponse[],
+  ): Promise<void> => {
+    const ofAll = { hints, ...(isRepeated === true ? { isRepeated } : {}) }
     for (const [at, { resolve }] of present.entries()) {
       // Before the first ones, too: reading them has taken its time.
       if (at % itemsPerTurn === 0) await options.turn()
-      resolve(responses[at] as ItemResponse)
+      resolve({ ...(responses[at] as ItemResponse), ...ofAll })
     }
   }
 
@@ -204,7 +209,7 @@ export const createChunk = (options: ChunkOptions): ItemChunk => {
     options.watch.ended(reply.kind)
     switch (reply.kind) {
       case 'answered':
-        return giveBack(present, reply.responses)
+        return giveBack(present, response, reply.responses)
       case 'not-run':
         return oneByOne(present, options.stop)
       case 'limited':
@@ -227,7 +232,9 @@ export const createChunk = (options: ChunkOptions): ItemChunk => {
     if (waited === 'none') return first
     options.watch.ended('limited')
     if (waited === 'over') throw new GatewayError('not_sent')
-    return askOnce(content)
+    const { response, content: read } = await askOnce(content)
+    // The receipt is that of the last request alone.
+    return { response: { ...response, hints: undefined }, content: read }
   }
 
   const send = async (): Promise<void> => {

@@ -2,6 +2,7 @@ import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import {
   arrived,
+  type ItemParts,
   type LocalRequest,
   type RequestContext,
   type Run,
@@ -14,6 +15,7 @@ import { credentialHeadersOf } from '../../http/headers/credential-headers.ts'
 import { headerValue, withHeader, withoutHeaders } from '../../http/headers/header-lines.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import { targetOf } from '../../http/targets.ts'
+import type { ReceiptNonce } from '../../service/contract.ts'
 import type { ForwardRequest, SendProgress } from '../../upstream/messages.ts'
 import { type BatchItem, type ItemResponse, ResponseTooLarge, WriteFailed } from '../item.ts'
 import { type ChunkWatch, createChunk, itemsPerTurn } from './chunk.ts'
@@ -90,7 +92,7 @@ const itemExchange = (
   { batch, keyHeaders }: OutgoingBatch,
   item: BatchItem,
   signal: AbortSignal,
-  send: Send,
+  { send, receiptNonce }: LastStep,
 ): RequestContext => {
   const headers = headersWithCredentials(batch, item, keyHeaders)
   const { service, snapshot } = batch
@@ -111,8 +113,11 @@ const itemExchange = (
     path: item.path,
     query: item.query,
   }
-  return arrived(context, { send, admitted: item.admitted })
+  return arrived(context, { send, admitted: item.admitted, receiptNonce })
 }
+
+/** How an item is sent, and the nonce of those that are sent together. */
+type LastStep = Pick<ItemParts, 'send' | 'receiptNonce'>
 
 /** A read may be repeated; a write was carried out, and its error states that. */
 const notBuffered = (item: BatchItem, isCrowded: boolean): Error =>
@@ -129,6 +134,7 @@ export const runItem = async (
   item: BatchItem,
   signal: AbortSignal,
   send: Send,
+  receiptNonce?: ReceiptNonce,
 ): Promise<ItemResponse> => {
   const { bufferedContents, reservation } = outgoing
   let failure: unknown
@@ -159,7 +165,7 @@ export const runItem = async (
       if (record !== undefined) record.upstreamMs += outgoing.clock.monotonic() - began
     }
   }
-  const context = itemExchange(outgoing, item, signal, watched)
+  const context = itemExchange(outgoing, item, signal, { send: watched, receiptNonce })
   const response = await outgoing.run(context)
   // Another client's request may receive the response first.
   const { content, status, headers } = await readWhole(response)
@@ -222,6 +228,7 @@ export const runChunk = (
   const { basePath } = batch.service.address
   // It has not started while it waits for its turn, and can still be cancelled.
   const alone = sendAlone(outgoing, stop)
+  const receiptNonce = batch.snapshot.newReceiptNonce(batch.service)
   // A chunk that has begun is never aborted: it may have written.
   const { signal } = new AbortController()
   let lead: ((content: Buffer) => ForwardRequest) | undefined
@@ -280,7 +287,7 @@ export const runChunk = (
       return response
     }
     try {
-      const response = await runItem(outgoing, item, signal, send)
+      const response = await runItem(outgoing, item, signal, send, receiptNonce)
       // Whatever `handle` makes of it, from translated names to an error, is JSON again.
       return isJson ? { ...response, isJson } : response
     } finally {

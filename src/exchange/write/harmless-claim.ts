@@ -2,20 +2,13 @@ import { Readable } from 'node:stream'
 import type { ByteBudget } from '../../http/bounds/byte-budget.ts'
 import { headerValues, requestHeader } from '../../http/headers/header-lines.ts'
 import type { GatewayResponse } from '../../http/message.ts'
-import type { HarmlessClaim, ReceiptNonce, WriteReceipts } from '../../service/contract.ts'
+import type { HarmlessClaim, ReceiptNonce } from '../../service/contract.ts'
 import { readContent } from '../admit.ts'
 import type { ValidatedContext } from '../exchange.ts'
 
-/** The write receipts of a service, or of those that share its upstream; undefined when they have several. */
-const writeReceiptsOf = ({ service, snapshot }: ValidatedContext): WriteReceipts | undefined => {
-  if (service.writeReceipts !== undefined) return service.writeReceipts
-  const [first, ...others] = snapshot.sharing(service).flatMap(({ writeReceipts }) => writeReceipts ?? [])
-  return others.every(({ key }) => key === first?.key) ? first : undefined
-}
-
-/** For a request that counts as a write. Items of a batch may share one upstream request. */
-export const nonceFor = (context: ValidatedContext): ReceiptNonce | undefined =>
-  context.origin === 'batch' ? undefined : writeReceiptsOf(context)?.ask()
+/** For a request that counts as a write. Items of a batch that share one upstream request share its receipt: it says what all of them have written. */
+export const nonceFor = ({ receiptNonce, snapshot, service }: ValidatedContext): ReceiptNonce | undefined =>
+  receiptNonce ?? snapshot.newReceiptNonce(service)
 
 /** The request with its content, where it was read; and what says that it changes nothing. */
 type Judged = { readonly requestContext: ValidatedContext; readonly claim: HarmlessClaim | undefined }

@@ -129,7 +129,7 @@ type GatewayErrorOptions = { readonly cause?: unknown } & Partial<
   Pick<GatewayError, 'detail' | 'body' | 'retryAfterSeconds' | 'headers'>
 >
 
-/** Thrown once, where it is known; turned into a response in src/exchange/finish.ts. */
+/** Thrown once, where it is known; turned into a response in src/exchange/error-response.ts. */
 export class GatewayError extends Error {
   readonly code: ErrorCode
   /** For the client, in addition to the fixed text: which parameter, which limit. Never what the client sent, verbatim. */

@@ -23,6 +23,7 @@ import {
 import { methodOverrideHeader } from '../service/method-override.ts'
 import type { Found } from '../service/row.ts'
 import { type AccessRefusal, accessError, admit, lackingCredential } from './access.ts'
+import { isRefusedByTargetAlone, refusalResponse } from './error-response.ts'
 import type { PipelineEvent } from './events.ts'
 import {
   asIdentified,
@@ -33,7 +34,6 @@ import {
   type RequestContext,
   type ValidatedContext,
 } from './exchange.ts'
-import { isRefusedByTargetAlone, refusalResponse } from './finish.ts'
 import type { CountRequest, RateLimitVerdict } from './ports.ts'
 
 type Report = (event: PipelineEvent) => void

@@ -14,20 +14,15 @@ import {
   type RateLimitOptions,
   validate,
 } from './admit.ts'
+import type { CompressResponse } from './compression.ts'
 import { asKeyed, inSpan, type Outgoing, type RequestContext, type ValidatedContext } from './exchange.ts'
-import {
-  addCorsHeaders,
-  type CompressResponse,
-  conditional,
-  type FinishDeps,
-  failure,
-  finish,
-  refusal,
-} from './finish.ts'
+import { conditional } from './finish/conditional.ts'
+import { addCorsHeaders } from './finish/own-cors-headers.ts'
+import { type FinishDeps, failure, finish, refusal } from './finish.ts'
+import { lastRecipient } from './forward/max-forwards.ts'
 import { type ForwardDeps, forward, passedOn } from './forward.ts'
-import { responseList } from './list-of-requests.ts'
-import { lastRecipient } from './max-forwards.ts'
 import type { CacheDeps, ExchangeWatch } from './ports.ts'
+import { responseList } from './read/list-of-requests.ts'
 import { readThrough } from './read.ts'
 import { noticeTasks } from './write/scheduled-tasks.ts'
 import { write } from './write.ts'

@@ -12,7 +12,7 @@ import {
 } from '../config/config.ts'
 import { configuredUrl, sameSettings } from '../config/same-settings.ts'
 import type { Service, ServiceAddress } from '../exchange/exchange.ts'
-import { completed } from '../exchange/invalidate-write.ts'
+import { completed } from '../http/bodies/complete-response.ts'
 import { type ByteBudget, unlimited } from '../http/bounds/byte-budget.ts'
 import { createPublicLinks } from '../http/headers/links.ts'
 import { discard } from '../http/message.ts'

@@ -8,7 +8,7 @@ import type { CoherenceEvent } from '../cluster/events.ts'
 import { sharedStore } from '../cluster/shared-store.ts'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import type { Config } from '../config/config.ts'
-import { applyInvalidations } from '../exchange/invalidate-write.ts'
+import { applyInvalidations } from '../exchange/apply-invalidations.ts'
 import type { Log } from '../observability/logger.ts'
 import type { Metrics } from '../observability/metrics.ts'
 

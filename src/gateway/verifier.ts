@@ -11,7 +11,7 @@ import {
 } from '../cache/verification.ts'
 import type { VerifiedEvent } from '../exchange/events.ts'
 import type { ConfigSnapshot, Run } from '../exchange/exchange.ts'
-import { completed } from '../exchange/invalidate-write.ts'
+import { completed } from '../http/bodies/complete-response.ts'
 import { unlimited } from '../http/bounds/byte-budget.ts'
 import { headerValue } from '../http/headers/header-lines.ts'
 import { parsedJson } from '../http/json-text.ts'

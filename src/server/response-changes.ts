@@ -1,21 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { OutgoingHttpHeaders } from 'node:http2'
 import type { Config } from '../config/config.ts'
+import { allowedLines, corsHeaderNames, isPreflight, preflightLines } from '../http/headers/cors.ts'
 import { type HeaderChanges, type HeaderLines, linesText, withChanges } from '../http/headers/header-lines.ts'
 import { memoize, memoizeByObject } from '../http/memo.ts'
 import type { HeadText } from '../http/response-text.ts'
 import { ownText } from '../http/retained.ts'
 import { headersOf, PreparedHeaders } from './send/http2-headers.ts'
-
-/** Headers that the gateway sends to browsers itself; those of upstreams are removed. */
-const corsHeaders: readonly string[] = [
-  'access-control-allow-origin',
-  'access-control-allow-credentials',
-  'access-control-allow-methods',
-  'access-control-allow-headers',
-  'access-control-expose-headers',
-  'access-control-max-age',
-]
 
 /** What all responses of a service to one kind of origin have in common, made once: `cors`, then its `responseHeaders`. */
 export type ResponseChanges = {
@@ -37,7 +28,7 @@ const withOrigin = memoize((value: string): string => {
 
 const compile = (corsLines: HeaderLines, changes: HeaderChanges, removesCors: boolean): ResponseChanges => {
   const set = withChanges(corsLines, changes)
-  const removed = removesCors ? new Set([...corsHeaders, ...changes.removed]) : changes.removed
+  const removed = removesCors ? new Set([...corsHeaderNames, ...changes.removed]) : changes.removed
   const varies = removesCors && !changes.removed.has('vary')
   const setText = linesText(set)
   // Names are tokens (RFC 9110 §5.1), of which `.`, `*` and others mean something else in a pattern.
@@ -107,12 +98,6 @@ const kindsOf = (
   return { ofOthers: compile([], changes, true), byOrigin }
 }
 
-/** A preflight (Fetch standard, CORS-preflight fetch); any other OPTIONS is a request like others. */
-export const isPreflight = ({ method, headers }: IncomingMessage): boolean =>
-  method === 'OPTIONS' &&
-  headers['access-control-request-method'] !== undefined &&
-  headers.origin !== undefined
-
 /** The changes for a response; undefined: it has none. Preflights are answered with these alone. */
 export type ChangesFor = (
   changes: HeaderChanges | undefined,
@@ -121,24 +106,17 @@ export type ChangesFor = (
 
 /** `cors` undefined: the upstream's CORS headers pass through. */
 export const createChangesFor = (cors: Config['cors'] | undefined): ChangesFor => {
-  const credentials = cors?.credentials === true ? ['Access-Control-Allow-Credentials', 'true'] : []
-  const exposed = ['Access-Control-Expose-Headers', cors?.exposedHeaders.join(', ') ?? '']
-  const forAllowed = cors?.exposedHeaders.length === 0 ? credentials : [...credentials, ...exposed]
-  const ofPreflights =
-    cors === undefined
-      ? []
-      : [
-          ...['Access-Control-Allow-Methods', cors.methods.join(', ')],
-          ...['Access-Control-Allow-Headers', cors.headers.join(', ')],
-          ...['Access-Control-Max-Age', String(Math.floor(cors.maxAgeMs / 1000))],
-        ]
+  const forAllowed = cors === undefined ? [] : allowedLines(cors)
+  const ofPreflights = cors === undefined ? [] : preflightLines(cors)
   const kindsFor = memoizeByObject((changes: HeaderChanges) => kindsOf(cors, forAllowed, changes))
   const kindsForPreflights = memoizeByObject((changes: HeaderChanges) =>
     kindsOf(cors, [...forAllowed, ...ofPreflights], changes),
   )
   return (changes = nothing, incoming) => {
     const kinds =
-      cors !== undefined && isPreflight(incoming) ? kindsForPreflights(changes) : kindsFor(changes)
+      cors !== undefined && isPreflight(incoming.method, incoming.headers)
+        ? kindsForPreflights(changes)
+        : kindsFor(changes)
     const { origin } = incoming.headers
     return (origin === undefined ? undefined : kinds.byOrigin.get(origin)) ?? kinds.ofOthers
   }

@@ -2,11 +2,11 @@ import { createServer, type IncomingMessage } from 'node:http'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import type { Service } from '../exchange/exchange.ts'
+import { isPreflight } from '../http/headers/cors.ts'
 import { routedMethods } from '../http/methods.ts'
 import type { ServiceChoice, ServiceTable } from '../service/service-table.ts'
 import type { EdgeHandlers } from './listener.ts'
 import { authorityOf } from './read-request.ts'
-import { isPreflight } from './response-changes.ts'
 import type { Agreed } from './websocket/handshake.ts'
 
 /** The routes of WebSockets are only for the requests that node:http has given away with their connection. */
@@ -182,7 +182,7 @@ export const createRoutes = async (options: RoutesOptions): Promise<HostRouting>
     const { mayAddCors } = options
     if (mayAddCors !== undefined)
       server.addHook('onRequest', ({ raw }, reply, next) => {
-        const isAsked = isPreflight(raw) && !early.has(raw)
+        const isAsked = isPreflight(raw.method, raw.headers) && !early.has(raw)
         const service = isAsked ? serviceOf(raw) : undefined
         if (isAsked && mayAddCors(service)) options.addCorsHeaders(service, reply)
         else next()

@@ -5,6 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Config, LimitsConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
+import { earlyErrorResponse } from '../exchange/error-response.ts'
 import {
   arrived,
   type Client,
@@ -14,7 +15,7 @@ import {
   type Run,
   type Service,
 } from '../exchange/exchange.ts'
-import { corsForOwnResponse, earlyErrorResponse, plainOrigin } from '../exchange/finish.ts'
+import { corsForOwnResponse, plainOrigin } from '../http/headers/cors.ts'
 import type { RequestHeaders } from '../http/headers/header-lines.ts'
 import { isEventStream } from '../http/headers/media-type.ts'
 import { memoizeByObject } from '../http/memo.ts'

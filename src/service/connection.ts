@@ -2,6 +2,7 @@ import type { Transform } from 'node:stream'
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import type { ServiceConfig } from '../config/config.ts'
+import type { AnyOrigin } from '../http/headers/cors.ts'
 import type { HeaderLines } from '../http/headers/header-lines.ts'
 import type { ResponseOrPromise } from '../http/message.ts'
 import type { Row } from './row.ts'
@@ -95,14 +96,6 @@ export type Difference = {
   readonly keyword?: string
   readonly ours?: unknown
   readonly theirs?: unknown
-}
-
-/** What an upstream allows every origin to do. */
-export type AnyOrigin = {
-  /** The origin is repeated, so that one stored response can serve every origin; otherwise the upstream sends `*`. */
-  readonly isRepeated: boolean
-  /** Its Access-Control-* headers without Access-Control-Allow-Origin. */
-  readonly others: HeaderLines
 }
 
 /** What is known of the origins that a site allows; `undefined` where it is unknown, or where not every origin is allowed. */

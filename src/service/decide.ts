@@ -13,6 +13,7 @@ import type { ServiceConfig } from '../config/config.ts'
 import { firstRules } from '../config/rule-match.ts'
 import { GatewayError } from '../errors.ts'
 import { inTurns, nowOrInTurns, type Pieces } from '../http/bodies/turns.ts'
+import { isPreflight } from '../http/headers/cors.ts'
 import type { RequestHeaders } from '../http/headers/header-lines.ts'
 import { createRecentValues } from '../http/memo.ts'
 import type { GatewayResponse } from '../http/message.ts'
@@ -80,10 +81,6 @@ const refused = (reason: string, error: GatewayError): RefusedRouting => ({
   error,
 })
 
-/** A preflight is no request for the path (Fetch standard, CORS-preflight fetch): its upstream says who may read its responses. */
-const isPreflight = (headers: RequestHeaders): boolean =>
-  headers['access-control-request-method'] !== undefined && headers['origin'] !== undefined
-
 /** The method that a request means, and the row that its path is of. */
 export const routeOf = (
   contract: Contract,
@@ -109,7 +106,7 @@ export const routeOf = (
         ? refused('404', new GatewayError('no_route'))
         : { kind: 'matched', method, matching: routeMatch }
     case 'options':
-      return contract.options === 'refused' && !isPreflight(headers)
+      return contract.options === 'refused' && !isPreflight(method, headers)
         ? wrongMethod(contract, routeMatch.row)
         : { kind: 'matched', method, matching: routeMatch }
     case 'found':

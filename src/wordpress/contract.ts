@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { LimitsConfig, SiteConfig } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
+import { anyOriginOf } from '../http/headers/cors.ts'
 import { mayHaveRights } from '../http/headers/credential-headers.ts'
 import {
   ownJsonHeaders,
@@ -22,7 +23,7 @@ import type { Found, Row } from '../service/row.ts'
 import { inspectForm } from './arguments/inspect-form.ts'
 import { createSiteValidator } from './arguments/site-validator.ts'
 import { interfaceItems } from './batch.ts'
-import { anyOriginOf, createAnyOrigins } from './index/any-origins.ts'
+import { createAnyOrigins } from './index/any-origins.ts'
 import {
   createDiscovery,
   type Discovery,

@@ -9,7 +9,8 @@ import type {
   Service,
   ValidatedContext,
 } from '../../src/exchange/exchange.ts'
-import { conditional, failure, finish } from '../../src/exchange/finish.ts'
+import { conditional } from '../../src/exchange/finish/conditional.ts'
+import { failure, finish } from '../../src/exchange/finish.ts'
 import { forward } from '../../src/exchange/forward.ts'
 import { type HandleDeps, handle } from '../../src/exchange/handle.ts'
 import { unlimited } from '../../src/http/bounds/byte-budget.ts'

@@ -9,7 +9,7 @@ import {
   type Send,
   type Service,
 } from '../../exchange/exchange.ts'
-import { completed } from '../../exchange/invalidate-write.ts'
+import { completed } from '../../http/bodies/complete-response.ts'
 import type { Reservation } from '../../http/bounds/byte-budget.ts'
 import { credentialHeadersOf } from '../../http/headers/credential-headers.ts'
 import { headerValue, withHeader, withoutHeaders } from '../../http/headers/header-lines.ts'

@@ -8,6 +8,7 @@ import {
   type SelectingHeaders,
   varyKey,
 } from '../../http/headers/caching-headers.ts'
+import { allowsOneOrigin } from '../../http/headers/cors.ts'
 import { type HeaderLines, headerValue, withoutHeaders } from '../../http/headers/header-lines.ts'
 import { memoize } from '../../http/memo.ts'
 import type { ResponseHead } from '../../http/message.ts'
@@ -146,10 +147,6 @@ export const isCodable = (head: ResponseHead, contentBytes: number, minBytes: nu
   return (hasTag || !isSuccess) && mayBeCoded(head)
 }
 
-/** A permission for one origin must not be sent to another, also where the upstream omits Vary (Fetch standard, CORS protocol and HTTP caches). */
-const namesOneOrigin = (headers: HeaderLines): boolean =>
-  (headerValue(headers, 'access-control-allow-origin') ?? '*') !== '*'
-
 // One list for all, since most stored responses have none: many lists cost the garbage collector time.
 const noNames: readonly string[] = []
 const noTags: readonly string[] = []
@@ -161,7 +158,7 @@ const selectingNames = (headers: HeaderLines): readonly string[] => {
   if (vary.kind === 'any') return []
   const coded = vary.names.includes('accept-encoding')
   const names = coded ? vary.names.filter((name) => name !== 'accept-encoding') : vary.names
-  if (namesOneOrigin(headers) && !names.includes('origin')) return [...names, 'origin']
+  if (allowsOneOrigin(headers) && !names.includes('origin')) return [...names, 'origin']
   return names.length === 0 ? noNames : names
 }
 

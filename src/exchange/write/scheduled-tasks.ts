@@ -1,10 +1,11 @@
 import type { Cache } from '../../cache/cache.ts'
 import { memoizeByObject } from '../../http/memo.ts'
 import type { ResponseHead } from '../../http/message.ts'
+import { invalidateWrite } from '../apply-invalidations.ts'
 import type { ValidatedContext } from '../exchange.ts'
-import { invalidateWrite, reachedBy, taskInvalidations } from '../invalidate-write.ts'
 import type { CacheDeps } from '../ports.ts'
 import { nonceFor } from './harmless-claim.ts'
+import { reachedBy, taskInvalidations } from './write-invalidations.ts'
 
 /** The tasks start at most once in this time, and one run has them for as long (WP_CRON_LOCK_TIMEOUT). */
 const lockMs = 60_000

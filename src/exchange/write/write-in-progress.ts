@@ -6,18 +6,14 @@ import { EndSignal } from '../../http/end-signal.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import { teeContent } from '../../http/tee-content.ts'
 import type { KeyedWriteReceipt } from '../../service/contract.ts'
+import { invalidateWrite } from '../apply-invalidations.ts'
 import type { ValidatedContext } from '../exchange.ts'
-import {
-  concurrentWritesOf,
-  invalidateWrite,
-  reachedBy,
-  type TrackedWrite,
-  writeInvalidations,
-} from '../invalidate-write.ts'
 import { openWritesOf } from '../open-writes.ts'
 import type { CacheDeps } from '../ports.ts'
 import { Write } from '../write-state.ts'
+import { concurrentWritesOf, type TrackedWrite } from './concurrent-writes.ts'
 import { OpenResponse } from './open-response.ts'
+import { reachedBy, writeInvalidations } from './write-invalidations.ts'
 
 export type Storing = Pick<PostResponse, 'maxBytes' | 'reservation'> & { readonly post: StoringPost }
 

@@ -1,31 +1,12 @@
-import { variesBy } from '../../http/headers/caching-headers.ts'
-import { type HeaderLines, headerValue } from '../../http/headers/header-lines.ts'
+import type { AnyOrigin } from '../../http/headers/cors.ts'
 import { createRecentValues } from '../../http/memo.ts'
-import type { AnyOrigin, AnyOrigins } from '../../service/connection.ts'
+import type { AnyOrigins } from '../../service/connection.ts'
 import type { Row } from '../../service/row.ts'
 
 // WordPress allows pages of every origin to read its REST interface: it repeats the Origin, and says Vary: Origin. Plugins have
 // policies of their own for their routes. What an upstream allows is read from its responses to an origin that nobody can have listed.
 
-const allowOrigin = 'access-control-allow-origin'
-
-/** Of each route this much is remembered at most; WordPress sends 270 bytes. */
-const maxPolicyBytes = 2048
 const maxRoutes = 4096
-
-/** What a response to a made-up origin shows: if that is allowed, every origin is. Undefined: not every origin. */
-export const anyOriginOf = (fields: HeaderLines, origin: string): AnyOrigin | undefined => {
-  const allowedOrigin = headerValue(fields, allowOrigin)
-  const isRepeated = allowedOrigin === origin && variesBy(fields, 'origin')
-  if (!isRepeated && allowedOrigin !== '*') return undefined
-  const otherFields: string[] = []
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = (fields[i] as string).toLowerCase()
-    if (name.startsWith('access-control-') && name !== allowOrigin)
-      otherFields.push(...fields.slice(i, i + 2))
-  }
-  return otherFields.join('').length > maxPolicyBytes ? undefined : { isRepeated, others: otherFields }
-}
 
 /** Questions to one upstream at a time: a client chooses when a route is asked for the first time. */
 const maxQuestions = 4

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml'
 import { checkConfig } from '../../../src/config/load.ts'
-import { givenNames } from '../../../src/exchange/invalidate-write.ts'
+import { givenNames } from '../../../src/exchange/write/given-names.ts'
 import { contractOf } from '../../../src/gateway/contracts.ts'
 import type { Contract, Tagger } from '../../../src/service/contract.ts'
 import type { Found } from '../../../src/service/row.ts'

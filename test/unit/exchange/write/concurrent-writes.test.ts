@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createConcurrentWrites } from '../../../src/exchange/invalidate-write.ts'
+import { createConcurrentWrites } from '../../../../src/exchange/write/concurrent-writes.ts'
 
 test('a write is alone as long as no other write of its services was in flight beside it', () => {
   const writes = createConcurrentWrites()

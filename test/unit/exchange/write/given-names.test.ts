@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { givenNames } from '../../../src/exchange/invalidate-write.ts'
+import { givenNames } from '../../../../src/exchange/write/given-names.ts'
 
 const json = 'application/json'
 const of = (content: string, query = '', type: string | undefined = json) =>

@@ -1,9 +1,9 @@
-import { GatewayError } from '../errors.ts'
-import type { ByteBudget } from '../http/bounds/byte-budget.ts'
-import { type HeaderLines, headerValue } from '../http/headers/header-lines.ts'
-import { discard, type GatewayResponse } from '../http/message.ts'
-import { arrived, type RequestContext, type Run, type ValidatedContext } from './exchange.ts'
-import { completed } from './invalidate-write.ts'
+import { GatewayError } from '../../errors.ts'
+import { completed } from '../../http/bodies/complete-response.ts'
+import type { ByteBudget } from '../../http/bounds/byte-budget.ts'
+import { corsLinesOf } from '../../http/headers/cors.ts'
+import { discard, type GatewayResponse } from '../../http/message.ts'
+import { arrived, type RequestContext, type Run, type ValidatedContext } from '../exchange.ts'
 
 /** Of all responses together: they are held until the last one is there. */
 const maxBytes = 16 * 1024 * 1024
@@ -34,13 +34,6 @@ const itemOf = (list: ValidatedContext, content: Buffer, index: number): Request
     query,
   })
 }
-
-/** What a browser needs to give the response to its page: the upstream says the same for each request. */
-const sharedHeaders = (headers: HeaderLines): readonly string[] =>
-  ['Access-Control-Allow-Origin', 'Access-Control-Allow-Credentials', 'Vary'].flatMap((name) => {
-    const value = headerValue(headers, name)
-    return value === undefined ? [] : [name, value]
-  })
 
 /** Handles each request of a list as one of its own, and gives the list of their contents in the same order. */
 export const responseList = async (
@@ -73,7 +66,8 @@ export const responseList = async (
       status: 200,
       headers: [
         ...['Content-Type', errors.contentType, 'Content-Length', String(content.length)],
-        ...sharedHeaders(responses[0]?.headers ?? []),
+        // The upstream says the same for each request.
+        ...corsLinesOf(responses[0]?.headers ?? []),
         ...errors.batchHeaders(list.request.headers),
       ],
       content,

@@ -1,7 +1,7 @@
 import { PassThrough, type Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { completed } from '../../../src/exchange/invalidate-write.ts'
-import { createBufferedBytes } from '../../../src/server/buffered-bytes.ts'
+import { completed } from '../../../../src/http/bodies/complete-response.ts'
+import { createBufferedBytes } from '../../../../src/server/buffered-bytes.ts'
 
 const buffered = () => createBufferedBytes({ maxBytes: () => 20_000, report: () => undefined })
 

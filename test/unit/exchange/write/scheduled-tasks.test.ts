@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { ScheduledTasks } from '../../../src/exchange/write/scheduled-tasks.ts'
+import { ScheduledTasks } from '../../../../src/exchange/write/scheduled-tasks.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

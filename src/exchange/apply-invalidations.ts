@@ -1,0 +1,62 @@
+import type { Cache } from '../cache/cache.ts'
+import type { Invalidation } from '../cache/invalidation.ts'
+import type { ValidatedContext } from './exchange.ts'
+import type { Reaching } from './write/write-invalidations.ts'
+
+type Invalidator = Parameters<Cache['invalidate']>[1]
+
+/** The list of a key, to be added to: a removed member may leave as many invalidations as a ledger stores. */
+const listAt = <Key, Item>(lists: Map<Key, Item[]>, key: Key): Item[] => {
+  const list = lists.get(key) ?? []
+  lists.set(key, list)
+  return list
+}
+
+/**
+ * Applies the invalidations of a write, here or in another process, to this process's memory; returns the number of stored responses
+ * concerned. All tags of a write are invalidated in one step, since most writes have dozens.
+ */
+export const applyInvalidations = (
+  invalidations: readonly Invalidation[],
+  cache: Pick<Cache, 'invalidate' | 'suspect' | 'purge'>,
+  documentsStale: (service: string, collection: string) => void,
+  by: Invalidator,
+  shownBy?: string | undefined,
+): number => {
+  const dropped: string[] = []
+  const quarantined = new Map<number, string[]>()
+  /** By service and mode: everything that is stored is gone through once for all prefixes. */
+  const under = new Map<string, Extract<Invalidation, { kind: 'prefix' }>[]>()
+  let entries = 0
+  for (const invalidation of invalidations) {
+    if (invalidation.kind === 'documents') documentsStale(invalidation.service, invalidation.collection)
+    else if (invalidation.kind === 'hold') listAt(quarantined, invalidation.forMs).push(invalidation.tag)
+    else if (invalidation.kind === 'tag' && invalidation.mode === 'hard') dropped.push(invalidation.tag)
+    else if (invalidation.kind === 'prefix')
+      listAt(under, `${invalidation.mode} ${invalidation.service}`).push(invalidation)
+    else entries += cache.purge({ selector: invalidation, mode: invalidation.mode, dryRun: false })
+  }
+  for (const invalidations of under.values()) {
+    const { mode, service } = invalidations[0] as (typeof invalidations)[number]
+    const selector = { kind: 'prefix', service, prefixes: invalidations.map(({ prefix }) => prefix) } as const
+    entries += cache.purge({ selector, mode, dryRun: false })
+  }
+  if (dropped.length > 0) entries += cache.invalidate(dropped, by, shownBy)
+  for (const [forMs, tags] of quarantined) entries += cache.suspect(tags, forMs, by)
+  return entries
+}
+
+/** Invalidates what a write may have changed. To be called before the response leaves the gateway. */
+export const invalidateWrite = (
+  cache: Cache,
+  { service, snapshot, record }: Reaching & Pick<ValidatedContext, 'record'>,
+  invalidations: readonly Invalidation[],
+): void => {
+  const documentsStale = (name: string, collection: string): void =>
+    [service, ...snapshot.sharing(service)]
+      .find((candidate) => candidate.name === name)
+      ?.local.documents?.written(collection)
+  const entries = applyInvalidations(invalidations, cache, documentsStale, 'write')
+  const tags = invalidations.flatMap((invalidation) => ('tag' in invalidation ? [invalidation.tag] : []))
+  record.invalidated = { tags, entries: entries + (record.invalidated?.entries ?? 0) }
+}

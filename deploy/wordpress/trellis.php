@@ -2257,6 +2257,11 @@ final class Trellis_Tags {
 	private $max_age     = 0;
 	/** What is read before belongs to each request, not to this answer. */
 	private $is_dispatched = false;
+	/**
+	 * WordPress reads the terms of all posts that it finds. WPGraphQL shows few of them, and asks for these: without the others the response
+	 * does not depend on them.
+	 */
+	private $reads_terms_late = false;
 	/** @var Trellis_Cache_Reads|null With a persistent object cache. */
 	private $reads = null;
 	/** @var Trellis_Early_Options Those that other requests have read at their start. */
@@ -2287,7 +2292,14 @@ final class Trellis_Tags {
 		$this->record();
 		$this->watch_rest();
 		add_filter( 'rest_pre_echo_response', array( $this, 'send' ), PHP_INT_MAX, 3 );
-		add_action( 'graphql_process_http_request', array( $this, 'begin_response' ) );
+		add_action(
+			'graphql_process_http_request',
+			function () {
+				$this->begin_response();
+				// Addresses with the category of a post need the terms of all posts.
+				$this->reads_terms_late = false === strpos( (string) get_option( 'permalink_structure' ), '%category%' );
+			}
+		);
 		add_action( 'graphql_process_http_request_response', array( $this, 'send_headers' ), PHP_INT_MAX, 0 );
 	}
 
@@ -2331,6 +2343,9 @@ final class Trellis_Tags {
 			function ( $query ) {
 				if ( false === $query->get( 'cache_results', true ) ) {
 					$this->is_complete = false;
+				}
+				if ( $this->reads_terms_late && '' === $query->get( 'update_post_term_cache' ) ) {
+					$query->set( 'update_post_term_cache', false );
 				}
 			},
 			PHP_INT_MAX

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { readBody } from '../src/http/bodies/read-body.ts'
 import type { RequestHeaders } from '../src/http/headers/header-lines.ts'
 
 /** A running embedded upstream: a real HTTP server on loopback. */
@@ -42,17 +43,6 @@ export type EmbeddedReply = {
 /** Uploads included; the gateway's own limit is lower or equal in every shipped configuration. */
 const maxContentBytes = 64 * 1024 * 1024
 
-const readContent = async (incoming: IncomingMessage): Promise<Buffer | undefined> => {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > maxContentBytes) return undefined
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks)
-}
-
 const send = (outgoing: ServerResponse, reply: EmbeddedReply): void => {
   // The head is written on its own so that no Content-Length is added: WordPress answers in chunks.
   outgoing.writeHead(reply.status, { ...reply.fields })
@@ -78,9 +68,9 @@ export const serveEmbedded = async (
       fields: incoming.headers,
     }
     settings.onRequest?.(seen)
-    const content = await readContent(incoming)
+    const reading = await readBody(incoming, maxContentBytes)
     if (latencyMs > 0) await sleep(latencyMs)
-    send(outgoing, content === undefined ? brief(413) : handle({ ...seen, content }))
+    send(outgoing, reading.kind === 'whole' ? handle({ ...seen, content: reading.content }) : brief(413))
   }
   const server = createServer((incoming, outgoing) => {
     response(incoming, outgoing).catch(() => {

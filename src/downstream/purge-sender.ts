@@ -2,7 +2,9 @@ import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { buildConnector, Client } from 'undici'
 import { type Clock, withTimeout } from '../clock.ts'
 import type { PurgeTargetConfig } from '../config/config.ts'
+import { readBody } from '../http/bodies/read-body.ts'
 import { retryAfterMs } from '../http/headers/retry-after.ts'
+import { discard } from '../http/message.ts'
 import { guardConnection } from '../upstream/guard-connection.ts'
 import { maxInterimResponses } from '../upstream/messages.ts'
 import type { CachePurge } from './purge-requests.ts'
@@ -85,15 +87,15 @@ export const createSender = (
             if (interim > maxInterimResponses) abort.abort(new Unconfirmed('too-many-interim-responses'))
           },
         })
-        let content = ''
-        for await (const chunk of response.body) {
-          content += String(chunk)
-          if (content.length > maxResponseBytes) throw new Unconfirmed('response-too-long')
+        const reading = await readBody(response.body, maxResponseBytes)
+        if (reading.kind !== 'whole') {
+          discard(response.body)
+          throw new Unconfirmed('response-too-long')
         }
         const { statusCode } = response
         if (statusCode < 200 || statusCode > 299)
           throw new Unconfirmed(`status-${statusCode}`, waitMs(response.headers['retry-after']))
-        if (!confirms(content)) throw new Unconfirmed('not-confirmed')
+        if (!confirms(reading.content.toString())) throw new Unconfirmed('not-confirmed')
         return processIdIn(response.headers['trellis-receiver'])
       }),
     close: (): Promise<void> => client.destroy(),

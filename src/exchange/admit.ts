@@ -2,10 +2,11 @@ import { Readable } from 'node:stream'
 import { cacheKey } from '../cache/cache-read.ts'
 import { keepsContent } from '../cache/decide-caching.ts'
 import { GatewayError } from '../errors.ts'
-import { overheadOfChunk, type Reservation } from '../http/bounds/byte-budget.ts'
+import { readBody } from '../http/bodies/read-body.ts'
+import type { Reservation } from '../http/bounds/byte-budget.ts'
 import { addressGroup } from '../http/bounds/client-network.ts'
 import { type HeaderLines, requestHeader } from '../http/headers/header-lines.ts'
-import { whenKnown } from '../http/message.ts'
+import { discard, whenKnown } from '../http/message.ts'
 import { isGet, isGetOrHead } from '../http/methods.ts'
 import { contentText } from '../http/response-text.ts'
 import type { ContentInspector, ContentPlan } from '../service/contract.ts'
@@ -392,23 +393,16 @@ export const readContent = async (
     if (content.length > maxBytes) throw new GatewayError('content_too_large')
     return content
   }
-  const chunks: Buffer[] = []
-  let bytes = 0
-  try {
-    for await (const chunk of content as AsyncIterable<Buffer>) {
-      bytes += chunk.length
-      if (bytes > maxBytes) throw new GatewayError('content_too_large')
-      if (!reservation.reserve(chunk.length + overheadOfChunk)) {
-        throw new GatewayError('overloaded', {
-          detail: 'Too many request bodies are in flight.',
-          retryAfterSeconds: 1,
-        })
-      }
-      chunks.push(chunk)
-    }
-  } catch (error) {
+  const reading = await readBody(content, maxBytes, reservation).catch((error: unknown) => {
     if (error instanceof GatewayError) throw error
     throw new GatewayError(signal.aborted ? 'client_gone' : 'invalid_request', { cause: error })
-  }
-  return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
+  })
+  if (reading.kind === 'whole') return reading.content
+  discard(content)
+  throw reading.kind === 'too-large'
+    ? new GatewayError('content_too_large')
+    : new GatewayError('overloaded', {
+        detail: 'Too many request bodies are in flight.',
+        retryAfterSeconds: 1,
+      })
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { PostResponse } from '../cache/cache.ts'
 import { decideCaching } from '../cache/decide-caching.ts'
-import { completed } from '../http/bodies/complete-response.ts'
+import { bufferedResponse } from '../http/bodies/read-body.ts'
 import { headerValue } from '../http/headers/header-lines.ts'
 import { isEventStream } from '../http/headers/media-type.ts'
 import { discard, type GatewayResponse, type ResponseOrPromise } from '../http/message.ts'
@@ -66,7 +66,11 @@ const forward = async (
   })
   return streamsResponse(context) || (context.origin !== 'batch' && isEventStream(response))
     ? response
-    : completed(response, context.service.limits.bodyBytes, budget('write-answer', context.client.address))
+    : bufferedResponse(
+        response,
+        context.service.limits.bodyBytes,
+        budget('write-answer', context.client.address),
+      )
 }
 
 /** What the companion says about the write; of one that was sent twice it says too little. */

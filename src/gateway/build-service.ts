@@ -12,7 +12,7 @@ import {
 } from '../config/config.ts'
 import { configuredUrl, sameSettings } from '../config/same-settings.ts'
 import type { Service, ServiceAddress } from '../exchange/exchange.ts'
-import { completed } from '../http/bodies/complete-response.ts'
+import { bufferedResponse } from '../http/bodies/read-body.ts'
 import { type ByteBudget, unlimited } from '../http/bounds/byte-budget.ts'
 import { createPublicLinks } from '../http/headers/links.ts'
 import { discard } from '../http/message.ts'
@@ -208,7 +208,7 @@ export const ownGet = async (
   maxBytes: number,
 ) => {
   const response = await upstream.forward({ ...request, method: 'GET', effect: 'pass', content: undefined })
-  const { status, headers, content = Buffer.alloc(0) } = await completed(response, maxBytes, unlimited)
+  const { status, headers, content = Buffer.alloc(0) } = await bufferedResponse(response, maxBytes, unlimited)
   discard(content)
   return { status, headers, content: Buffer.isBuffer(content) ? content : undefined }
 }

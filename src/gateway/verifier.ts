@@ -11,7 +11,7 @@ import {
 } from '../cache/verification.ts'
 import type { VerifiedEvent } from '../exchange/events.ts'
 import type { ConfigSnapshot, Run } from '../exchange/exchange.ts'
-import { completed } from '../http/bodies/complete-response.ts'
+import { bufferedResponse } from '../http/bodies/read-body.ts'
 import { unlimited } from '../http/bounds/byte-budget.ts'
 import { headerValue } from '../http/headers/header-lines.ts'
 import { parsedJson } from '../http/json-text.ts'
@@ -94,7 +94,7 @@ export const createVerifier = ({ verification, perSecond, broadcastMs, ...option
       const { profile } = contract.policyFor('GET', context.path)
       // What a client's credential may have made for all cannot be fetched without it.
       if (isWrittenByGet(context) || profile !== 'safe' || access !== undefined) return undefined
-      const response = await completed(await run(context), longestVerified, unlimited)
+      const response = await bufferedResponse(await run(context), longestVerified, unlimited)
       const { content = Buffer.alloc(0) } = response
       if (!Buffer.isBuffer(content)) {
         content.destroy()

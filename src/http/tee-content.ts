@@ -1,5 +1,6 @@
 import { Transform } from 'node:stream'
-import { overheadOfChunk, type Reservation } from './bounds/byte-budget.ts'
+import { BodyBuffer } from './bodies/read-body.ts'
+import type { Reservation } from './bounds/byte-budget.ts'
 
 /**
  * Passes a content through and calls `done` once: before its last octet or its end is passed on, which waits for the promise, or when
@@ -12,28 +13,24 @@ export const teeContent = (
   reservation: Reservation,
   done: (content: Buffer | undefined) => unknown,
 ): Transform => {
-  let chunks: Buffer[] = []
   let bytes = 0
-  let isCollecting = true
+  let buffer: BodyBuffer | undefined = new BodyBuffer(maxBytes, reservation)
   let isDone = false
   const stop = (): void => {
-    isCollecting = false
-    chunks = []
+    buffer = undefined
     reservation.release()
   }
   const finish = async (isWhole: boolean): Promise<void> => {
     if (isDone) return
     isDone = true
-    const content = isCollecting && isWhole ? Buffer.concat(chunks) : undefined
+    const content = isWhole ? buffer?.joined() : undefined
     stop()
     await done(content)
   }
   return new Transform({
     transform(chunk: Buffer, _encoding, next) {
       bytes += chunk.length
-      if (isCollecting && bytes <= maxBytes && reservation.reserve(chunk.length + overheadOfChunk)) {
-        chunks.push(chunk)
-      } else if (isCollecting) stop()
+      if (buffer?.add(chunk) !== undefined) stop()
       if (bytes === declared) void finish(true).then(() => next(null, chunk), next)
       else next(null, chunk)
     },

@@ -9,7 +9,7 @@ import {
   type Send,
   type Service,
 } from '../../exchange/exchange.ts'
-import { completed } from '../../http/bodies/complete-response.ts'
+import { bufferedResponse } from '../../http/bodies/read-body.ts'
 import type { Reservation } from '../../http/bounds/byte-budget.ts'
 import { credentialHeadersOf } from '../../http/headers/credential-headers.ts'
 import { headerValue, withHeader, withoutHeaders } from '../../http/headers/header-lines.ts'
@@ -148,7 +148,7 @@ export const runItem = async (
     },
   }
   const readWhole = (response: GatewayResponse): Promise<GatewayResponse> =>
-    completed(
+    bufferedResponse(
       response,
       Math.min(maxItemBytes, bufferedContents.maxBytes - bufferedContents.bytes),
       itemReservation,
@@ -189,7 +189,7 @@ const maxChunkBytes = 64 * 1024 * 1024
 const batchRoute = '/batch/v1'
 
 const read = async (response: GatewayResponse, reservation: Reservation): Promise<Buffer> => {
-  const { content } = await completed(response, maxChunkBytes, reservation)
+  const { content } = await bufferedResponse(response, maxChunkBytes, reservation)
   if (content === undefined) return Buffer.alloc(0)
   if (Buffer.isBuffer(content)) return content
   content.destroy()

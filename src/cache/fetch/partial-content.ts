@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream'
 import type { Clock, Moment } from '../../clock.ts'
+import { bufferedResponse } from '../../http/bodies/read-body.ts'
 import type { ByteBudget, Reservation } from '../../http/bounds/byte-budget.ts'
 import {
   matchesStrongly,
@@ -37,7 +38,6 @@ import type { MemoryStore } from '../store/memory-store.ts'
 import type { CompleteResponse, ResponseStorage } from '../store/response-storage.ts'
 import type { IncompleteResponse, StoredResponse } from '../store/stored-response.ts'
 import type { FetchRequest, UnshareableOutcome, UpstreamResponse } from './collapse.ts'
-import { Fill } from './fill.ts'
 
 /**
  * The 206 for a reader, made of an incomplete stored response; undefined when that does not hold the whole range
@@ -150,21 +150,6 @@ const unshareable = (response: GatewayResponse, upstreamStatus: number): Unshare
   reason: undefined,
 })
 
-/** The content as far as it may be stored; a longer one is discarded. */
-const readContent = async (
-  { content = Buffer.alloc(0), ...head }: GatewayResponse,
-  maxBytes: number,
-  reservation: Reservation,
-): Promise<Buffer | undefined> => {
-  if (Buffer.isBuffer(content)) return content.length > maxBytes ? undefined : content
-  const fill = new Fill(head, content, maxBytes, reservation)
-  const end = await fill.done
-  if (end.kind === 'failed') throw end.error
-  if (end.kind === 'complete') return end.content
-  fill.abandon()
-  return undefined
-}
-
 /** Incomplete responses (RFC 9111 §3.3, §3.4), stored under their own keys, so that no lookup of a whole finds one. */
 export const createPartialContentStore = (options: PartialContentOptions) => {
   const { store, storage, clock, budget, maxEntryBytes } = options
@@ -274,8 +259,9 @@ export const createPartialContentStore = (options: PartialContentOptions) => {
         discard(response.content)
         return undefined
       }
-      const rest = await readContent(response, maxEntryBytes, reservation)
-      const part = rest === undefined ? undefined : partOf(range, rest)
+      const { content = Buffer.alloc(0) } = await bufferedResponse(response, maxEntryBytes, reservation)
+      const part = Buffer.isBuffer(content) ? partOf(range, content) : undefined
+      discard(content)
       const combination = part === undefined ? undefined : combined(stored, part)
       if (
         combination === undefined ||

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts'
-import { completed } from '../../http/bodies/complete-response.ts'
+import { bufferedResponse } from '../../http/bodies/read-body.ts'
 import type { ByteBudget } from '../../http/bounds/byte-budget.ts'
 import { corsLinesOf } from '../../http/headers/cors.ts'
 import { discard, type GatewayResponse } from '../../http/message.ts'
@@ -48,7 +48,7 @@ export const responseList = async (
     content: Buffer,
     index: number,
   ): Promise<GatewayResponse & { readonly content: Buffer }> => {
-    const response = await completed(await run(itemOf(list, content, index)), maxBytes, reservation)
+    const response = await bufferedResponse(await run(itemOf(list, content, index)), maxBytes, reservation)
     const read = response.content ?? Buffer.alloc(0)
     bytes += Buffer.isBuffer(read) ? read.length : maxBytes
     if (!Buffer.isBuffer(read) || bytes > maxBytes) {

@@ -15,7 +15,9 @@ import type { Clock } from '../../clock.ts'
 import { type PublicJwk, readJwks } from '../../config/access.ts'
 import type { AccessConfig } from '../../config/config.ts'
 import type { AccessRefusal, Identity } from '../../exchange/access.ts'
+import { readBody } from '../../http/bodies/read-body.ts'
 import { createRecentValues } from '../../http/memo.ts'
+import { discard } from '../../http/message.ts'
 import type { JwksResult } from '../events.ts'
 
 export type Jwks = {
@@ -44,17 +46,6 @@ class JwksFailure extends Error {
   }
 }
 
-const readBody = async (response: IncomingMessage): Promise<string> => {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of response) {
-    bytes += chunk.length
-    if (bytes > maxBytes) throw new JwksFailure('too-large')
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString()
-}
-
 /** Over node:http: in the global fetch of Node 20 a failed assertion could end the process (nodejs/undici#5360). */
 const openJwks = (url: string, signal: AbortSignal): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
@@ -68,9 +59,10 @@ const fetchText = async (url: string): Promise<string> => {
   const signal = AbortSignal.timeout(timeoutMs)
   try {
     const response = await openJwks(url, signal)
-    if (response.statusCode === 200) return await readBody(response)
-    response.destroy()
-    throw new JwksFailure('status')
+    const reading = response.statusCode === 200 ? await readBody(response, maxBytes) : undefined
+    if (reading?.kind === 'whole') return reading.content.toString()
+    discard(response)
+    throw new JwksFailure(reading === undefined ? 'status' : 'too-large')
   } catch (error) {
     if (error instanceof JwksFailure) throw error
     throw new JwksFailure(signal.aborted ? 'timeout' : 'unreachable')

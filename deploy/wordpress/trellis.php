@@ -552,6 +552,10 @@ final class Trellis_Changes {
 	private $options    = array();
 	private $tables     = array();
 	private $table_rows = array();
+	/** By blog, table and name: how many rows this request has inserted, with ids that the database counts by `true`. */
+	private $inserts    = array();
+	/** By blog, table and name: rows that a DELETE looked for, where none was. */
+	private $cleared    = array();
 	private $reason     = '';
 	/** By blog and id of the row in `term_taxonomy`: terms that were read with a post and not written since. */
 	private $terms      = array();
@@ -585,6 +589,7 @@ final class Trellis_Changes {
 	/** Of a read of the REST interface: what its response names as well. Else ''. */
 	private $request    = '';
 	private $lists      = '__return_true';
+	private $has_missed = '__return_false';
 	/** Written were rows that were there before, and that the response may show as they were. */
 	private $has_replaced = false;
 
@@ -594,10 +599,16 @@ final class Trellis_Changes {
 		$this->written = '__return_null';
 	}
 
-	/** The request reads, and its response gives it this name. `$lists` says whether the response lists rows of a table, some of which are new. */
-	public function name_request( $name, callable $lists ) {
-		$this->request = $name;
-		$this->lists   = $lists;
+	/** The request reads, and its response gives it this name. The tags know what the response lists, and which rows it looked for in vain. */
+	public function name_request( $name, Trellis_Tags $tags ) {
+		$this->request    = $name;
+		$this->lists      = array( $tags, 'lists' );
+		$this->has_missed = array( $tags, 'has_missed' );
+	}
+
+	/** Whether this request has inserted a row with this name, in a site without a network. */
+	public function has_inserted( $table, $name ) {
+		return isset( $this->inserts[1][ $table ][ $name ] );
 	}
 
 	public function when_written( callable $written ) {
@@ -948,6 +959,7 @@ final class Trellis_Changes {
 		}
 		$this->mark( $site );
 		$this->note_rows( $site, $table, $named );
+		$this->count_inserts( $site, $table, $named );
 		if ( null !== $counts ) {
 			$this->inserted = array( $site, $table, $counts, (int) $GLOBALS['wpdb']->insert_id, $named ? reset( $named ) : array() );
 		}
@@ -993,6 +1005,9 @@ final class Trellis_Changes {
 			return;
 		}
 		$this->note_search( $site, $table, $condition, $masked );
+		if ( ! $rows && 'DELETE' === $verb && preg_match( '/^\s*`?(\w+_id)`?\s*=\s*\'?([1-9]\d{0,17})\'?\s*$/D', $condition, $part ) ) {
+			$this->cleared[ $site ][ $table ][ strtolower( $part[1] ) . ":$part[2]" ] = true;
+		}
 		if ( ! $rows && ! $this->is_marked ) {
 			return;
 		}
@@ -1057,6 +1072,39 @@ final class Trellis_Changes {
 		if ( count( $rows ) + count( $ids ) > self::MAX_ROWS ) {
 			$this->whole( $site, $table );
 		}
+	}
+
+	/** The row of the last INSERT, with the id that the database gave it. */
+	private function note_counted( $site, $table, $column, $id, $row ) {
+		$this->note_rows( $site, $table, array( array( $column => $id ) + $row ) );
+		$this->inserts[ $site ][ $table ][ "$column:$id" ] = true;
+	}
+
+	private function count_inserts( $site, $table, $named ) {
+		foreach ( in_array( $table, self::DERIVED, true ) ? $named : array() as $row ) {
+			foreach ( self::pairs_of( $row ) as list( $column, $text ) ) {
+				$name = $column . ':' . self::row_value( (string) $text );
+				$this->inserts[ $site ][ $table ][ $name ] = isset( $this->inserts[ $site ][ $table ][ $name ] ) ? 2 : 1;
+			}
+		}
+	}
+
+	/**
+	 * Rows that a read has memoized, by names of theirs: it looked for this object in vain, or cleared what there was of it and found
+	 * nothing, and has inserted one row. Who saw a row with the name saw the same, and so did who inserted another.
+	 */
+	private function memoized( $site, $table ) {
+		if ( '' === $this->request || ! $this->is_reading() || $this->has_replaced || ! in_array( $table, self::DERIVED, true ) ) {
+			return array();
+		}
+		$names = array();
+		foreach ( isset( $this->inserts[ $site ][ $table ] ) ? $this->inserts[ $site ][ $table ] : array() as $name => $count ) {
+			$is_object = false !== strpos( $name, '-' ) && call_user_func( $this->has_missed, $table, $name );
+			if ( true === $count || 1 === $count && ( $is_object || isset( $this->cleared[ $site ][ $table ][ $name ] ) ) ) {
+				$names[ $name ] = true;
+			}
+		}
+		return $names;
 	}
 
 	/** WordPress counts the terms of a post again after each save. Their states are known when they were read with the post. */
@@ -1437,7 +1485,7 @@ final class Trellis_Changes {
 		}
 		if ( $id > 0 && ( $id !== $earlier || '' === $wpdb->last_error ) ) {
 			// For a table of a plugin its counted column stands in the place of the kind.
-			$is_own ? $this->note_rows( $site, $table, array( array( $kind => $id ) + $row ) ) : $this->touch( $site, $kind, $id, 'user' === $kind ? false : null );
+			$is_own ? $this->note_counted( $site, $table, $kind, $id, $row ) : $this->touch( $site, $kind, $id, 'user' === $kind ? false : null );
 		} elseif ( '' === $wpdb->last_error ) {
 			$this->whole( $site, $table );
 		}
@@ -1549,6 +1597,8 @@ final class Trellis_Changes {
 		$this->options    = array();
 		$this->tables     = array();
 		$this->table_rows = array();
+		$this->inserts    = array();
+		$this->cleared    = array();
 		$this->terms      = array();
 		$this->searched   = array();
 		$this->moved      = array();
@@ -1671,7 +1721,7 @@ final class Trellis_Changes {
 				if ( ! isset( $change->kind ) || 'all' === $change->kind || 'table' === $change->kind && $table === $change->name && ! isset( $change->rows ) ) {
 					return null;
 				}
-				$others = 'table' === $change->kind && $table === $change->name ? array_fill_keys( $change->rows, true ) : array();
+				$others = 'table' === $change->kind && $table === $change->name ? array_fill_keys( array_merge( $change->rows, isset( $change->memoized ) ? $change->memoized : array() ), true ) : array();
 				$rows  += true === $searched || array_intersect_key( $searched, $others ) ? $others : array();
 			}
 		}
@@ -1700,7 +1750,8 @@ final class Trellis_Changes {
 		}
 		foreach ( $this->table_rows as $site => $names ) {
 			foreach ( array_filter( array_diff_key( $names, isset( $this->tables[ $site ] ) ? $this->tables[ $site ] : array() ) ) as $name => $rows ) {
-				$lists[ $site ][] = array( 'kind' => 'table', 'name' => (string) $name, 'rows' => array_keys( $rows ) );
+				$memoized         = array_intersect_key( $rows, $this->memoized( $site, $name ) );
+				$lists[ $site ][] = array( 'kind' => 'table', 'name' => (string) $name, 'rows' => array_keys( array_diff_key( $rows, $memoized ) ) ) + ( $memoized ? array( 'memoized' => array_keys( $memoized ) ) : array() );
 			}
 		}
 		foreach ( $this->options as $site => $names ) {
@@ -2243,6 +2294,11 @@ final class Trellis_Tags {
 	private $early       = array();
 	/** By table and column: ids of rows of tables of plugins. */
 	private $rows        = array();
+	/** The last statement that asked for rows which requests memoize: table, column, the names of it, ids, text. */
+	private $asked       = null;
+	/** By table and name: rows that were looked for and may not have been there; true where none was. */
+	private $missed      = array();
+	private $has_inserted;
 	/** Temporary values: what they were made of is not known. */
 	private $temporary   = array();
 	/** Lists that are known by what their items have. */
@@ -2270,9 +2326,11 @@ final class Trellis_Tags {
 	/** Names this request, as the reports of what it writes do. */
 	private $request;
 
-	public function __construct( Trellis_Log $log, $request = '' ) {
-		$this->stored  = new Trellis_Early_Options( $log );
-		$this->request = $request;
+	/** `$has_inserted` says whether the request has inserted a row itself. */
+	public function __construct( Trellis_Log $log, $request = '', $has_inserted = '__return_false' ) {
+		$this->stored       = new Trellis_Early_Options( $log );
+		$this->request      = $request;
+		$this->has_inserted = $has_inserted;
 	}
 
 	/** Reads only, and only where the address looks like an interface that is described. */
@@ -2803,6 +2861,7 @@ final class Trellis_Tags {
 
 	/** Tables that are read, and what is looked for in them: also what is not there, and would be if it were created. */
 	public function see( $query ) {
+		$this->settle_rows();
 		if ( is_string( $query ) && 0 === stripos( ltrim( $query, " \t\r\n(" ), 'SELECT' ) ) {
 			try {
 				$this->read( $query );
@@ -2829,6 +2888,7 @@ final class Trellis_Tags {
 		preg_match_all( "/(?<![\\w$])$prefix(?:\\d+_)?(\\w+)|\\b(?:FROM|JOIN)\\s+(?!$prefix)(\\w+)/i", $sql, $found );
 		$names = array_filter( array_merge( $found[1], $found[2] ) );
 		if ( 1 === count( $names ) && $this->read_rows( (string) reset( $names ), $sql, $strings, $prefix ) ) {
+			$this->asked = null === $this->asked ? null : $this->asked + array( 'text' => $query );
 			return;
 		}
 		$this->tables += array_fill_keys( array_diff( $names, Trellis_Changes::QUIET_TABLES ), true );
@@ -2909,7 +2969,12 @@ final class Trellis_Tags {
 			$ids    = null === $ids ? null : array_map( array( 'Trellis_Changes', 'row_value' ), $ids );
 			$column = strtolower( $column );
 			if ( null !== $ids && count( $ids ) <= 100 && ! in_array( null, $ids, true ) ) {
-				foreach ( $this->with_kinds( $column, $where, $strings ) as $name ) {
+				$columns = $this->with_kinds( $column, $where, $strings );
+				if ( 'id' === substr( $column, -2 ) && in_array( $table, Trellis_Changes::DERIVED, true ) ) {
+					$is_alone    = ! preg_grep( "/^(?:\\w+\\.)?(?:$column|" . Trellis_Changes::kind_beside( $column ) . '|AND|IN)$/i', preg_split( "/'\\d+'|[^\\w.]+|\\b\\d+\\b/", $where, -1, PREG_SPLIT_NO_EMPTY ), PREG_GREP_INVERT );
+					$this->asked = array( 'table' => $table, 'column' => $column, 'names' => $columns, 'ids' => $ids, 'is_alone' => $is_alone );
+				}
+				foreach ( $columns as $name ) {
 					$known = isset( $this->rows[ $table ][ $name ] ) ? $this->rows[ $table ][ $name ] : array();
 					$this->rows[ $table ][ $name ] = $known + array_fill_keys( $ids, true );
 				}
@@ -2917,6 +2982,49 @@ final class Trellis_Tags {
 			}
 		}
 		return false;
+	}
+
+	/** What the last statement has found, of rows that requests memoize. Called before the next one, and at the end. */
+	private function settle_rows() {
+		$asked       = $this->asked;
+		$this->asked = null;
+		if ( null === $asked ) {
+			return;
+		}
+		global $wpdb;
+		$is_known = isset( $asked['text'] ) && $wpdb->last_query === $asked['text'] && '' === $wpdb->last_error && 1 === count( $asked['names'] );
+		$rows     = $is_known ? array_map( 'array_change_key_case', array_map( 'get_object_vars', (array) $wpdb->last_result ) ) : array();
+		$found    = array_fill_keys( $rows && ! array_key_exists( $asked['column'], $rows[0] ) && 1 === count( $asked['ids'] ) ? $asked['ids'] : array_column( $rows, $asked['column'] ), true );
+		foreach ( $asked['names'] as $name ) {
+			foreach ( $asked['ids'] as $id ) {
+				$missed = &$this->missed[ $asked['table'] ][ "$name:$id" ];
+				if ( ! isset( $found[ $id ] ) ) {
+					$missed = $missed || $is_known && $asked['is_alone'];
+				}
+				unset( $missed );
+			}
+		}
+	}
+
+	/** Whether rows with this name were looked for by it alone, and none was there. */
+	public function has_missed( $table, $name ) {
+		$this->settle_rows();
+		return ! empty( $this->missed[ $table ][ $name ] );
+	}
+
+	/** Rows that may have been missing when the response was made, and that the request has not inserted itself. */
+	private function absent_lists() {
+		$this->settle_rows();
+		$lists = array();
+		foreach ( $this->missed as $table => $names ) {
+			foreach ( array_keys( isset( $this->tables[ $table ] ) ? array() : array_filter( $names, 'is_bool' ) ) as $name ) {
+				list( $column, $id ) = explode( ':', $name );
+				if ( ! call_user_func( $this->has_inserted, $table, $name ) ) {
+					$lists += array( $this->plain( $table ) . ":$column:$id" => true );
+				}
+			}
+		}
+		return $lists;
 	}
 
 	/** A column with ids, together with each kind of object that the condition bounds them to: post 13 and term 13 are two. */
@@ -3294,7 +3402,7 @@ final class Trellis_Tags {
 			$flags   .= 'early;';
 		}
 		$letters = array( 'p', 't', 'u', 'c' );
-		$names   = array( 'list' => $this->lists, 'q' => $this->post_lists( false ), 'o' => $options, 'x' => $this->tables, 'r' => $this->row_lists() );
+		$names   = array( 'list' => $this->lists, 'q' => $this->post_lists( false ), 'o' => $options, 'x' => $this->tables, 'r' => $this->row_lists(), 'a' => $this->absent_lists() );
 		$text    = $this->join( $letters, $names, $flags );
 		if ( strlen( $text ) > self::MAX_BYTES && function_exists( 'gzdeflate' ) ) {
 			$text = 'v2;' . rtrim( base64_encode( gzdeflate( $this->join( $letters, array_merge( $names, array( 'q' => $this->post_lists( true ) ) ), $flags, true ), 9 ) ), '=' );
@@ -3346,7 +3454,7 @@ final class Trellis_Tags {
 		}
 		foreach ( $names as $name => $list ) {
 			// "mods_Twenty Twenty-Four" is an option, too: in the header it has other characters, and a gateway compares it so.
-			$plain = in_array( $name, array( 'q', 'r' ), true ) ? array_keys( $list ) : array_unique( array_map( array( $this, 'plain' ), array_keys( $list ) ) );
+			$plain = in_array( $name, array( 'q', 'r', 'a' ), true ) ? array_keys( $list ) : array_unique( array_map( array( $this, 'plain' ), array_keys( $list ) ) );
 			if ( $plain ) {
 				$count  += count( $plain );
 				$parts[] = "$name=" . implode( ',', $plain );
@@ -3637,8 +3745,8 @@ final class Trellis_Companion {
 		);
 		if ( Trellis_Tags::is_wanted() ) {
 			$name = bin2hex( random_bytes( 8 ) );
-			$tags = new Trellis_Tags( $this->log, $name );
-			$this->changes->name_request( $name, array( $tags, 'lists' ) );
+			$tags = new Trellis_Tags( $this->log, $name, array( $this->changes, 'has_inserted' ) );
+			$this->changes->name_request( $name, $tags );
 			$tags->start();
 		}
 		$this->statement = Trellis_Statement::asked( $this->token, $this->changes );

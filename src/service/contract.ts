@@ -352,8 +352,16 @@ export type Change = { readonly blog?: number } & (
       readonly posts?: readonly number[]
       readonly early?: boolean
     }
-  /** A receipt without an event. With `rows` no other rows are concerned than those with one of these ids, `column:value`. */
-  | { readonly kind: 'table'; readonly name: string; readonly rows?: readonly string[] }
+  /**
+   * A receipt without an event. With `rows` no other rows are concerned than those with one of these ids, `column:value`. The rows that a
+   * read `memoized` concern only responses that found none.
+   */
+  | {
+      readonly kind: 'table'
+      readonly name: string
+      readonly rows?: readonly string[]
+      readonly memoized?: readonly string[]
+    }
   | { readonly kind: 'all'; readonly reason: string }
 )
 

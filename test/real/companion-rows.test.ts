@@ -15,6 +15,22 @@ const plugin = `<?php add_action( 'init', function () {
 			$GLOBALS['wpdb']->get_results( 'SELECT * FROM wp_notes WHERE ' . array( 'post' => "object_id IN (13, 14) AND object_type = 'post'", 'any' => 'object_id = 13', 'or' => "object_id = 13 AND (object_type = 'post' OR text = 'x')" )[ $_GET['notes'] ] );
 		} );
 	}
+	$wpdb->query( 'CREATE TABLE IF NOT EXISTS wp_yoast_indexable_hierarchy (indexable_id bigint(20), ancestor_id bigint(20), object_id bigint(20), object_type varchar(60), title varchar(60))' );
+	if ( isset( $_GET['memo'] ) ) {
+		add_action( 'rest_api_init', function () {
+			global $wpdb;
+			list( $id, $steps ) = array( (int) $_GET['memo'], explode( ',', $_GET['steps'] ) );
+			foreach ( $steps as $step ) {
+				'find' === $step && $wpdb->get_results( "SELECT * FROM wp_yoast_indexable_hierarchy WHERE object_id = '$id' AND object_type = 'post' LIMIT 1" );
+				'search' === $step && $wpdb->get_results( "SELECT * FROM wp_yoast_indexable_hierarchy WHERE object_id = $id AND object_type = 'post' AND title = 'other'" );
+				'ancestors' === $step && $wpdb->get_results( "SELECT ancestor_id FROM wp_yoast_indexable_hierarchy WHERE indexable_id = $id" );
+				'add' === $step && $wpdb->query( "INSERT INTO wp_yoast_indexable_hierarchy (object_id, object_type, title) VALUES ($id, 'post', 'x')" );
+				'clear' === $step && $wpdb->query( "DELETE FROM wp_yoast_indexable_hierarchy WHERE indexable_id = $id" );
+				'fill' === $step && $wpdb->query( "INSERT INTO wp_yoast_indexable_hierarchy (indexable_id, ancestor_id) VALUES ($id, 7)" );
+				'update' === $step && $wpdb->query( "UPDATE wp_yoast_indexable_hierarchy SET title = 'y' WHERE object_id = $id" );
+			}
+		} );
+	}
 	if ( isset( $_GET['kinds'] ) ) {
 		add_action( 'rest_api_init', function () {
 			$GLOBALS['wpdb']->get_results( $_GET['kinds'] ? "SELECT * FROM wp_yoast_indexable WHERE object_type = 'home-page' LIMIT 1" : "SELECT MAX(object_last_modified) FROM wp_yoast_indexable WHERE object_type = 'home-page'" );
@@ -113,6 +129,31 @@ describeWith('php', 'rows of tables of plugins', () => {
         ),
       },
     ])
+  })
+
+  const object = (id: number): string => `object_id-${kind('post')}:${id}`
+
+  test.each<[string, number, string, readonly string[], string]>([
+    ['a row that it looked for in vain', 41, 'find,add', [object(41)], ''],
+    ['a row that it found afterwards', 42, 'find,add,find', [object(42)], ''],
+    ['no row that it did not look for', 43, 'add', [], ''],
+    ['no row when it looked for some of them only', 44, 'search,add', [], ''],
+    ['no row of two', 45, 'find,add,add', [], ''],
+    ['no row that it changed again', 46, 'find,add,update', [], ''],
+    ['a row in the place of those of its object', 47, 'clear,fill', ['indexable_id:47'], ''],
+    ['no row of several in the place of those of its object', 48, 'clear,fill,fill', [], ''],
+    ['none, and has looked for one', 49, 'find', [], `a=yoast_indexable_hierarchy:${object(49)}`],
+    ['none, and has found one', 41, 'find', [], ''],
+    ['none, and has found no ancestors', 50, 'ancestors', [], 'a=yoast_indexable_hierarchy:indexable_id:50'],
+    ['none, and has found an ancestor', 47, 'ancestors', [], ''],
+  ])('a read has memoized %s', async (_what, id, steps, memoized, absent) => {
+    site.intake.pushes.length = 0
+    const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?memo=${id}&steps=${steps}`)
+    const tags = response.headers.get('trellis-tags') ?? ''
+    expect(tags).toContain(';complete;')
+    expect(/;(a=[^;]*)/.exec(tags)?.[1] ?? '').toBe(absent)
+    const changes = site.intake.pushes.flatMap((push) => push.changes)
+    expect(changes.flatMap((change) => ('memoized' in change ? change.memoized : []))).toEqual(memoized)
   })
 
   test('a row that gets another name while another request writes is a change of the whole table', async () => {

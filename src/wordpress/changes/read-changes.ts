@@ -215,14 +215,13 @@ const readers: Readonly<Record<string, (value: unknown) => Change>> = {
     return { ...option, posts }
   },
   table: (value) => {
-    const members = membersOf(value, 'table', ['kind', 'name', 'rows'])
+    const members = membersOf(value, 'table', ['kind', 'name', 'rows', 'memoized'])
     const name = textOf(members['name'], 'name')
     if (members['rows'] === undefined) return { kind: 'table', name }
-    return {
-      kind: 'table',
-      name,
-      rows: listOf(members['rows'], 'rows', 1_000).map((row) => textOf(row, 'rows')),
-    }
+    const rowsIn = (member: string) =>
+      listOf(members[member], member, 1_000).map((row) => textOf(row, member))
+    const memoized = members['memoized'] === undefined ? {} : { memoized: rowsIn('memoized') }
+    return { kind: 'table', name, rows: rowsIn('rows'), ...memoized }
   },
   all: (value) => ({
     kind: 'all',

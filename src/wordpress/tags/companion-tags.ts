@@ -8,9 +8,9 @@ import { unpackedText, unpackedValues } from './packed-description.ts'
 
 /**
  * Kinds of ids and names in Trellis-Tags: posts, terms, users, comments, menus, lists of a whole type, lists that are known by what
- * their items have, options, tables, rows of tables.
+ * their items have, options, tables, rows of tables, rows that were not there.
  */
-const taggedKinds: ReadonlySet<string> = new Set(['p', 't', 'u', 'c', 'm', 'list', 'q', 'o', 'x', 'r'])
+const taggedKinds: ReadonlySet<string> = new Set(['p', 't', 'u', 'c', 'm', 'list', 'q', 'o', 'x', 'r', 'a'])
 const valuePattern = /^[A-Za-z0-9_.:-]{1,191}$/
 /** As many octets as a head from an upstream may have. */
 const longestList = 16_384
@@ -57,7 +57,7 @@ const descriptionIn = (received: string) => {
 type TagOf = TagNames['companion']
 
 /** Kinds of tags for what belongs to the whole network, or may. */
-const networkKinds: ReadonlySet<string> = new Set(['u', 'list', 'x', 'r', 'rows'])
+const networkKinds: ReadonlySet<string> = new Set(['u', 'list', 'x', 'r', 'a', 'rows'])
 
 /** Ids and names repeat in the blogs of a network: tags for those of other blogs than the first one contain the number of the blog. */
 export const tagOfBlog = ({ companion }: TagNames, blog = 1): TagOf =>
@@ -287,10 +287,12 @@ const ofTerm = (tagOf: TagOf, change: Term): readonly string[] => {
   return [...byId, ...lists(tagOf, taxonomy), ...queries(tagOf, reached)]
 }
 
-const ofTable = (tagOf: TagOf, { name, rows }: TableChange): readonly string[] => {
+const ofTable = (tagOf: TagOf, { name, rows, memoized = [] }: TableChange): readonly string[] => {
   const table = plainName(name)
+  const byName = (kind: 'r' | 'a', of: readonly string[]): readonly string[] =>
+    of.map((row) => tagOf(kind, ownText(`${table}:${row}`)))
   const reached =
-    rows === undefined ? [tagOf('rows', table)] : rows.map((row) => tagOf('r', ownText(`${table}:${row}`)))
+    rows === undefined ? [tagOf('rows', table)] : [...byName('r', rows), ...byName('a', memoized)]
   return [tagOf('x', table), ...reached]
 }
 

@@ -24,6 +24,30 @@ test.each<[string, Change, string, boolean]>([
   ['a row with this id of another table', { kind: 'table', name: 'order', rows: ['id:5'] }, rows, false],
   ['unknown rows of the table', { kind: 'table', name: 'orders' }, rows, true],
   [
+    'a row that another read memoized, and that was there',
+    { kind: 'table', name: 'orders', rows: ['post_id:1'], memoized: ['id:5'] },
+    rows,
+    false,
+  ],
+  [
+    'a row that another read memoized, and that was not there',
+    { kind: 'table', name: 'orders', rows: [], memoized: ['id:5'] },
+    `${rows};a=orders:id:5`,
+    true,
+  ],
+  [
+    'a row that was not there, and is changed now',
+    { kind: 'table', name: 'orders', rows: ['id:5'] },
+    `${rows};a=orders:id:5`,
+    true,
+  ],
+  [
+    'a row that another read memoized, where it shows the whole table',
+    { kind: 'table', name: 'orders', rows: [], memoized: ['id:6'] },
+    'x=orders',
+    true,
+  ],
+  [
     'any row, where it shows the whole table',
     { kind: 'table', name: 'orders', rows: ['id:6'] },
     'x=orders',

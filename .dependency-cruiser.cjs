@@ -82,7 +82,7 @@ const privacyRules = levels
 
 /** Each package lives where its subject lives. */
 const packageHomes = {
-  fastify: '^src/(server|admin)/|^src/gateway\\.ts$',
+  fastify: '^src/(server|admin)/',
   '@fastify/http-proxy': '^src/server/',
   undici: '^src/(upstream|downstream)/',
   graphql: '^src/graphql/',

@@ -93,7 +93,7 @@ const takeLong = [
   'unit/cluster/cluster-replies',
   'unit/cluster/damaged-replies',
   'unit/cluster/listener',
-  'unit/gateway/downstreams',
+  'unit/gateway/parts/downstreams',
   'unit/request/**/bounded-cost',
 ]
 const notQuick = [...needProgram, ...takeLong].map((suite) => `test/${suite}.test.ts`)

@@ -27,14 +27,14 @@ import {
   routeOf,
 } from '../service/decide.ts'
 import type { Found } from '../service/row.ts'
-import { withoutRoot } from './build-service.ts'
-import { contractOf } from './contracts.ts'
 import {
   type AskedService,
   createPublicTargets,
   noServiceTexts,
   type PublicTargets,
-} from './targets/public-targets.ts'
+} from './admin/public-targets.ts'
+import { contractOf } from './contracts.ts'
+import { withoutRoot } from './snapshot/build-service.ts'
 import { withAskedServices } from './upstream-issues.ts'
 
 /** The request to explain; it is not sent. */

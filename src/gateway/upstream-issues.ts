@@ -19,6 +19,7 @@ import type { Endpoint, Row } from '../service/row.ts'
 import { createUpstream } from '../upstream/upstream.ts'
 import { reachIssue } from '../wordpress/index/site-issues.ts'
 import { askSite, type SiteFacts } from '../wordpress/site-checks.ts'
+import { addressOf, checksOf, contractOf, upstreamOptions } from './contracts.ts'
 import {
   type BuiltService,
   buildService,
@@ -27,8 +28,7 @@ import {
   refusedRoutes,
   serverOf,
   withoutRoot,
-} from './build-service.ts'
-import { addressOf, checksOf, contractOf, upstreamOptions } from './contracts.ts'
+} from './snapshot/build-service.ts'
 
 export type ServiceDrift = {
   readonly service: string

@@ -12,7 +12,7 @@ import {
   isWaiting,
   type OperatorCacheParts,
   respondToCacheRequest,
-} from './operator-cache.ts'
+} from './admin/operator-cache.ts'
 import type { UpstreamIssue } from './upstream-issues.ts'
 
 type WorkerResponses = Pick<OperatorCacheParts, 'cache' | 'warmer'> & {

@@ -6,8 +6,8 @@ import type { WorkerLink } from '../../src/cluster/worker-link.ts'
 import type { Config } from '../../src/config/config.ts'
 import { arrived, ConfigSnapshot, type Service } from '../../src/exchange/exchange.ts'
 import { type HandleDeps, handle } from '../../src/exchange/handle.ts'
-import { prepareMembership } from '../../src/gateway/membership.ts'
-import { operatorCache } from '../../src/gateway/operator-cache.ts'
+import { operatorCache } from '../../src/gateway/admin/operator-cache.ts'
+import { prepareMembership } from '../../src/gateway/parts/membership.ts'
 import { unlimited } from '../../src/http/bounds/byte-budget.ts'
 import { EndSignal } from '../../src/http/end-signal.ts'
 import type { GatewayRequest, GatewayResponse } from '../../src/http/message.ts'
@@ -163,10 +163,12 @@ export const startMember = async (
   const operator = operatorCache({
     cache,
     warmer: { add: () => ({ added: 0, results: [] }) },
-    broadcast: async (invalidations) => ({
-      ...((await coherence?.broadcast(invalidations)) ?? { entries: 0, unacknowledged: false }),
-      unconfirmed: false,
-    }),
+    broadcast: {
+      send: async (invalidations) => ({
+        ...((await coherence?.broadcast(invalidations)) ?? { entries: 0, unacknowledged: false }),
+        unconfirmed: false,
+      }),
+    },
     worker: undefined,
     refusesUnacknowledged: settings.refuses,
   })

@@ -1,18 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Cache, CacheEntry, EntryOrder } from '../cache/cache.ts'
-import { targetKey } from '../cache/cache-read.ts'
-import { type Invalidation, type Purge, topTargets, type UsedTarget } from '../cache/invalidation.ts'
-import { systemClock } from '../clock.ts'
-import type { WorkerLink, WorkerRequest } from '../cluster/worker-link.ts'
-import { openWritesOf } from '../exchange/open-writes.ts'
-import type { Downstreams } from './downstreams.ts'
-import type { Warmer, WarmResult, WarmTarget } from './warmer.ts'
+import type { Cache, CacheEntry, EntryOrder } from '../../cache/cache.ts'
+import { targetKey } from '../../cache/cache-read.ts'
+import { type Invalidation, type Purge, topTargets, type UsedTarget } from '../../cache/invalidation.ts'
+import { systemClock } from '../../clock.ts'
+import type { WorkerLink, WorkerRequest } from '../../cluster/worker-link.ts'
+import { openWritesOf } from '../../exchange/open-writes.ts'
+import type { Broadcast } from '../parts/broadcast.ts'
+import type { Warmer, WarmResult, WarmTarget } from '../parts/warmer.ts'
 
 export type OperatorCacheParts = {
   readonly cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'topUsed'>
   readonly warmer: Pick<Warmer, 'add'>
-  /** Drops what invalidations reach in other processes and in front of the gateway; absent where there is neither. */
-  readonly broadcast: Downstreams['broadcast']
+  /** Drops what invalidations reach in other processes and in front of the gateway. */
+  readonly broadcast: Pick<Broadcast, 'send'>
   readonly worker: WorkerLink | undefined
   /** Refuses purges that cannot be sent to other instances. */
   readonly refusesUnacknowledged: boolean
@@ -138,7 +138,7 @@ export const operatorCache = ({
     purge: async ({ selectors, mode, dryRun }: OperatorPurge): Promise<number | 'unacknowledged'> => {
       if (dryRun) return sum(await ask<number>({ topic: 'count', content: selectors }))
       const here = await purgeAll(cache, { selectors, mode, dryRun })
-      const elsewhere = await broadcast(selectors.flatMap((selector) => invalidationsOf(selector, mode)))
+      const elsewhere = await broadcast.send(selectors.flatMap((selector) => invalidationsOf(selector, mode)))
       return elsewhere.unconfirmed || (elsewhere.unacknowledged && refusesUnacknowledged)
         ? 'unacknowledged'
         : here + elsewhere.entries

@@ -1,12 +1,13 @@
 import { afterEach, expect, test } from 'vitest'
-import type { Invalidation } from '../../../src/cache/invalidation.ts'
-import { systemClock } from '../../../src/clock.ts'
-import type { Coherence } from '../../../src/cluster/coherence.ts'
-import { checkConfig } from '../../../src/config/load.ts'
-import type { Service } from '../../../src/exchange/exchange.ts'
-import { connectDownstreams, type Downstreams } from '../../../src/gateway/downstreams.ts'
-import type { Contract } from '../../../src/service/contract.ts'
-import { type Origin, startOrigin } from '../../support/origin.ts'
+import type { Invalidation } from '../../../../src/cache/invalidation.ts'
+import { systemClock } from '../../../../src/clock.ts'
+import type { Coherence } from '../../../../src/cluster/coherence.ts'
+import { checkConfig } from '../../../../src/config/load.ts'
+import type { Service } from '../../../../src/exchange/exchange.ts'
+import { Broadcast } from '../../../../src/gateway/parts/broadcast.ts'
+import { connectDownstreams, type Downstreams } from '../../../../src/gateway/parts/downstreams.ts'
+import type { Contract } from '../../../../src/service/contract.ts'
+import { type Origin, startOrigin } from '../../../support/origin.ts'
 
 const opened: { close(): Promise<unknown> }[] = []
 afterEach(async () => {
@@ -17,6 +18,7 @@ const dropped: Invalidation = { kind: 'tag', tag: 'blog/item/posts/7', mode: 'ha
 
 type Stage = {
   readonly downstreams: Downstreams
+  readonly broadcast: Broadcast
   readonly receiver: Origin
   readonly events: string[]
   readonly warnings: string[]
@@ -55,7 +57,6 @@ const start = async (spread: Coherence['broadcast'], failures = 0): Promise<Stag
   } as unknown as Coherence
   const downstreams = connectDownstreams({
     clock: systemClock,
-    coherence,
     metrics: { observe: { downstream: () => undefined } } as unknown as Parameters<
       typeof connectDownstreams
     >[0]['metrics'],
@@ -72,18 +73,18 @@ const start = async (spread: Coherence['broadcast'], failures = 0): Promise<Stag
   await expect.poll(() => downstream?.mayStore()).toBe(true)
   expect(downstreams.of(config, contract)).toBe(downstream)
   events.length = 0
-  return { downstreams, receiver, events, warnings }
+  return { downstreams, broadcast: new Broadcast(coherence, downstreams), receiver, events, warnings }
 }
 
 test('receivers are purged when all other gateways have dropped what a write changed', async () => {
   let others = (): void => {}
-  const { downstreams, events } = await start(
+  const { broadcast, events } = await start(
     () =>
       new Promise((resolve) => {
         others = () => resolve({ entries: 3, unacknowledged: false })
       }),
   )
-  const spread = downstreams.broadcast([dropped])
+  const spread = broadcast.send([dropped])
   await new Promise((resolve) => setTimeout(resolve, 100))
   expect(events).toEqual([])
   others()
@@ -108,9 +109,9 @@ test('what other gateways have changed is purged some seconds later: they may ha
 })
 
 test('what reaches no service with receivers is sent to none', async () => {
-  const { downstreams, events } = await start(async () => ({ entries: 0, unacknowledged: false }))
-  await downstreams.broadcast([{ kind: 'tag', tag: 'shop/item/posts/7', mode: 'hard' }])
-  await downstreams.broadcast([{ kind: 'documents', service: 'blog', collection: '' }])
+  const { broadcast, events } = await start(async () => ({ entries: 0, unacknowledged: false }))
+  await broadcast.send([{ kind: 'tag', tag: 'shop/item/posts/7', mode: 'hard' }])
+  await broadcast.send([{ kind: 'documents', service: 'blog', collection: '' }])
   expect(events).toEqual(['spread', 'spread'])
 })
 

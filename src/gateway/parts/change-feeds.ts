@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import type { Cache } from '../cache/cache.ts'
-import type { Invalidation } from '../cache/invalidation.ts'
-import type { Clock } from '../clock.ts'
-import type { SharedStores } from '../cluster/shared-store.ts'
-import type { WorkerLink } from '../cluster/worker-link.ts'
-import { type ChangesConfig, changesOf, pollMsOf, type ServiceConfig } from '../config/config.ts'
-import { applyInvalidations } from '../exchange/apply-invalidations.ts'
-import type { Service } from '../exchange/exchange.ts'
-import type { Log } from '../observability/logger.ts'
-import type { Metrics } from '../observability/metrics.ts'
-import type { Change } from '../service/contract.ts'
+import type { Cache } from '../../cache/cache.ts'
+import type { Invalidation } from '../../cache/invalidation.ts'
+import type { Clock } from '../../clock.ts'
+import type { SharedStores } from '../../cluster/shared-store.ts'
+import type { WorkerLink } from '../../cluster/worker-link.ts'
+import { type ChangesConfig, changesOf, pollMsOf, type ServiceConfig } from '../../config/config.ts'
+import { applyInvalidations } from '../../exchange/apply-invalidations.ts'
+import type { Service } from '../../exchange/exchange.ts'
+import type { Log } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { Change } from '../../service/contract.ts'
 import {
   type ChangeFeeds,
   createChangeFeeds,
@@ -17,14 +17,14 @@ import {
   feedAdvice,
   pollHeaders,
   sitePath,
-} from '../wordpress/changes/change-feeds.ts'
-import type { ChangeEvent } from '../wordpress/changes/feed-state.ts'
-import { type ChangeLog, type PlainChange, readChangeLog } from '../wordpress/changes/read-changes.ts'
-import { type FeedMessage, PollError } from '../wordpress/changes/service-feed.ts'
-import { ownGet } from './build-service.ts'
-import type { Downstreams } from './downstreams.ts'
-import { invalidationsOfAll } from './reload.ts'
-import { type BuiltSnapshot, markDocumentsStale } from './snapshot.ts'
+} from '../../wordpress/changes/change-feeds.ts'
+import type { ChangeEvent } from '../../wordpress/changes/feed-state.ts'
+import { type ChangeLog, type PlainChange, readChangeLog } from '../../wordpress/changes/read-changes.ts'
+import { type FeedMessage, PollError } from '../../wordpress/changes/service-feed.ts'
+import { type BuiltService, ownGet } from '../snapshot/build-service.ts'
+import { invalidationsOfAll } from '../snapshot/reload.ts'
+import type { Broadcast } from './broadcast.ts'
+import type { CurrentSnapshot } from './current-snapshot.ts'
 
 const changeInvalidations = (service: Service, changes: readonly Change[]): readonly Invalidation[] => {
   const tags = service.contract.tagger.changedTags(changes)
@@ -38,7 +38,7 @@ const changeInvalidations = (service: Service, changes: readonly Change[]): read
 }
 
 const maxLogBytes = 1024 * 1024
-const longestAskMs = 10_000
+const longestPollMs = 10_000
 
 type FeedLog = Pick<Log, 'info' | 'warn'>
 
@@ -46,14 +46,12 @@ type ChangeFeedParts = {
   readonly clock: Clock
   readonly cache: Cache
   /** Drops what invalidations reach in other processes and in front of the gateway. */
-  readonly broadcast: Downstreams['broadcast']
+  readonly broadcast: Pick<Broadcast, 'send'>
   readonly worker: WorkerLink | undefined
   readonly stores: SharedStores | undefined
   readonly metrics: Pick<Metrics, 'observe'>
   readonly logger: FeedLog
-  /** Both are of the configuration in force. */
-  readonly serviceNamed: (name: string) => Service | undefined
-  readonly current: () => Pick<BuiltSnapshot, 'built' | 'operator'>
+  readonly current: CurrentSnapshot
 }
 
 const logged = (logger: FeedLog, event: ChangeEvent): void => {
@@ -74,29 +72,30 @@ export const feedNotices = (feeds: Pick<ChangeFeeds, 'statuses'>) =>
     return text === undefined ? [] : [{ subject: service, text }]
   })
 
-/** The change feeds of this process, connected with its cache, its upstreams and the other processes. */
-export const connectChangeFeeds = (
-  parts: ChangeFeedParts,
-): ChangeFeeds & { useBuilt(built: BuiltSnapshot['built']): void } => {
-  const { clock, cache, broadcast, worker, stores, metrics, logger, serviceNamed, current } = parts
+type Applied = number | 'unacknowledged'
 
-  /** Answers when the entries are dropped in every process. Waits for no write: the change may be one in flight. */
-  const drop = async (
-    invalidations: readonly Invalidation[],
-    shownBy: string | undefined,
-  ): Promise<number | 'unacknowledged'> => {
+/** The change feeds of this process, connected with its cache, its upstreams and the other processes. */
+class FeedConnections {
+  readonly #parts: ChangeFeedParts
+
+  constructor(parts: ChangeFeedParts) {
+    this.#parts = parts
+  }
+
+  /** Resolves when the entries are dropped in every process. Waits for no write: the change may be one in flight. */
+  async #drop(invalidations: readonly Invalidation[], shownBy: string | undefined): Promise<Applied> {
     if (invalidations.length === 0) return 0
-    const stale = (name: string, collection: string): void =>
-      markDocumentsStale(current().built, name, collection)
+    const { broadcast, cache, current } = this.#parts
+    const stale = (name: string, collection: string): void => current.markDocumentsStale(name, collection)
     const here = applyInvalidations(invalidations, cache, stale, 'changes', shownBy)
-    const elsewhere = await broadcast(invalidations)
+    const elsewhere = await broadcast.send(invalidations)
     return elsewhere.unacknowledged || elsewhere.unconfirmed ? 'unacknowledged' : here + elsewhere.entries
   }
 
-  const applyPlain = async (
+  async #applyPlain(
     service: string,
     { tags, urls, prefixes, all }: PlainChange,
-  ): Promise<number | 'unacknowledged' | { readonly refused: string }> => {
+  ): Promise<Applied | { readonly refused: string }> {
     const selections = [
       ...tags.map((tag) => ({ by: 'tag', text: `${service}/upstream/${tag}` }) as const),
       ...urls.map((text) => ({ by: 'url', text }) as const),
@@ -105,22 +104,22 @@ export const connectChangeFeeds = (
     ]
     if (selections.length === 0) return 0
     const purge = { selections, mode: 'hard', dryRun: false, service, warm: 0 } as const
-    const outcome = await current().operator.purge(purge)
+    const outcome = await this.#parts.current.get().operator.purge(purge)
     if (outcome.kind === 'refused') return { refused: outcome.detail }
     return outcome.kind === 'unacknowledged' ? 'unacknowledged' : outcome.entries
   }
 
-  const ask = async (
+  async #poll(
     { name, upstream, address }: Pick<Service, 'name' | 'upstream' | 'address'>,
     { token }: ChangesConfig,
     query: string,
     timeoutMs: number,
-  ): Promise<ChangeLog> => {
+  ): Promise<ChangeLog> {
     const nonce = randomBytes(8).toString('hex')
     const target = `${sitePath(address.basePath)}/?${query}&nonce=${nonce}`
     const request = {
       target,
-      headers: pollHeaders(token.reveal(), target, clock),
+      headers: pollHeaders(token.reveal(), target, this.#parts.clock),
       // A firewall or a plugin may refuse polls alone.
       isUncounted: true,
       signal: AbortSignal.timeout(timeoutMs),
@@ -136,49 +135,54 @@ export const connectChangeFeeds = (
     throw new PollError('no-companion', new Error(`${name}: status ${status}`))
   }
 
-  const feedOf = (config: ServiceConfig): readonly FeedService[] => {
+  #portsOf({ name }: ServiceConfig, changes: ChangesConfig, timeoutMs: number): FeedService['ports'] {
+    const { cache, current, stores, worker } = this.#parts
+    return {
+      ask: async (after, incarnation, newestRow) => {
+        const service = current.serviceNamed(name)
+        if (service === undefined) throw new PollError('unreachable')
+        const row = newestRow === undefined ? '' : `&known=${newestRow.sequence}.${newestRow.check}`
+        const query = `trellis-changes=${after}&incarnation=${incarnation}${row}`
+        return this.#poll(service, changes, query, timeoutMs)
+      },
+      apply: async (applied, shownBy) => {
+        const service = current.serviceNamed(name)
+        return service === undefined ? 0 : this.#drop(changeInvalidations(service, applied), shownBy)
+      },
+      quarantine: (forMs) => {
+        const tag = current.serviceNamed(name)?.contract.tagger.everything
+        if (tag !== undefined) cache.doubt([tag], forMs)
+      },
+      tell: (message: FeedMessage) => {
+        void worker?.ask({ topic: 'changes', content: message })
+      },
+      positions: stores?.changePosition(name),
+    }
+  }
+
+  feedsOf(config: ServiceConfig): readonly FeedService[] {
     const changes = changesOf(config)
     if (changes === undefined) return []
     const { name, upstream } = config
     const pollMs = pollMsOf(config, changes)
     const token = changes.token.reveal()
-    const timeoutMs = Math.min(longestAskMs, Math.max(1_000, pollMs))
+    const timeoutMs = Math.min(longestPollMs, Math.max(1_000, pollMs))
     return [
       {
-        name,
-        token,
-        pollMs,
+        ...{ name, token, pollMs },
         identity: JSON.stringify([token, pollMs, upstream.targets, upstream.basePath]),
-        applyPlain: (change) => applyPlain(name, change),
-        ports: {
-          ask: async (after, incarnation, newestRow) => {
-            const service = serviceNamed(name)
-            if (service === undefined) throw new PollError('unreachable')
-            const row = newestRow === undefined ? '' : `&known=${newestRow.sequence}.${newestRow.check}`
-            return ask(
-              service,
-              changes,
-              `trellis-changes=${after}&incarnation=${incarnation}${row}`,
-              timeoutMs,
-            )
-          },
-          apply: async (changes, shownBy) => {
-            const service = serviceNamed(name)
-            return service === undefined ? 0 : drop(changeInvalidations(service, changes), shownBy)
-          },
-          quarantine: (forMs) => {
-            const tag = serviceNamed(name)?.contract.tagger.everything
-            if (tag !== undefined) cache.doubt([tag], forMs)
-          },
-          tell: (message: FeedMessage) => {
-            void worker?.ask({ topic: 'changes', content: message })
-          },
-          positions: stores?.changePosition(name),
-        },
+        applyPlain: (change) => this.#applyPlain(name, change),
+        ports: this.#portsOf(config, changes, timeoutMs),
       },
     ]
   }
+}
 
+export type ConnectedFeeds = ChangeFeeds & { useBuilt(built: readonly BuiltService[]): void }
+
+export const connectChangeFeeds = (parts: ChangeFeedParts): ConnectedFeeds => {
+  const { clock, worker, metrics, logger } = parts
+  const connections = new FeedConnections(parts)
   const feeds = createChangeFeeds({
     clock,
     random: Math.random,
@@ -188,5 +192,8 @@ export const connectChangeFeeds = (
       logged(logger, event)
     },
   })
-  return { ...feeds, useBuilt: (built) => feeds.use(built.flatMap(({ config }) => feedOf(config))) }
+  return {
+    ...feeds,
+    useBuilt: (built) => feeds.use(built.flatMap(({ config }) => connections.feedsOf(config))),
+  }
 }

@@ -1,25 +1,16 @@
-import type { Invalidation } from '../cache/invalidation.ts'
-import type { Clock } from '../clock.ts'
-import type { Coherence } from '../cluster/coherence.ts'
-import {
-  type Config,
-  type DownstreamConfig,
-  type ServiceConfig,
-  servesEveryReader,
-} from '../config/config.ts'
-import { sameSettings } from '../config/same-settings.ts'
-import { createDownstream, type ServiceDownstream } from '../downstream/downstream.ts'
-import type { DownstreamEvent, PurgeTargetStatus } from '../downstream/events.ts'
-import { GatewayError } from '../errors.ts'
-import type { Service } from '../exchange/exchange.ts'
-import type { CacheDeps } from '../exchange/ports.ts'
-import type { Log } from '../observability/logger.ts'
-import type { Metrics } from '../observability/metrics.ts'
-import type { Contract } from '../service/contract.ts'
+import type { Invalidation } from '../../cache/invalidation.ts'
+import type { Clock } from '../../clock.ts'
+import { type DownstreamConfig, type ServiceConfig, servesEveryReader } from '../../config/config.ts'
+import { sameSettings } from '../../config/same-settings.ts'
+import { createDownstream, type ServiceDownstream } from '../../downstream/downstream.ts'
+import type { DownstreamEvent, PurgeTargetStatus } from '../../downstream/events.ts'
+import type { Service } from '../../exchange/exchange.ts'
+import type { Log } from '../../observability/logger.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { Contract } from '../../service/contract.ts'
 
 type DownstreamParts = {
   readonly clock: Clock
-  readonly coherence: Coherence | undefined
   readonly metrics: Pick<Metrics, 'observe'>
   readonly logger: Pick<Log, 'info' | 'warn'>
 }
@@ -33,22 +24,15 @@ type RunningDownstream = {
   readonly downstream: ServiceDownstream
 }
 
-export type BroadcastEverywhere = Awaited<ReturnType<Coherence['broadcast']>> & {
-  /** A receiver without which nothing is acknowledged has not confirmed. */
-  readonly unconfirmed: boolean
-}
-
-type WriteRegistry = NonNullable<CacheDeps['writeRegistry']>
-
 export type Downstreams = {
   /** Of a service that is being built: the same as before where its settings are. */
   of(config: ServiceConfig, contract: Contract): ServiceDownstream | undefined
   /** Starts those of the configuration in use, and ends all others. */
   use(services: readonly Service[]): void
-  /** Of a configuration: tells the other processes and the receivers of writes. */
-  writeRegistryFor(config: Pick<Config, 'services'>): WriteRegistry | undefined
-  /** To be awaited before a change is acknowledged. */
-  broadcast(invalidations: readonly Invalidation[]): Promise<BroadcastEverywhere>
+  /** Does a cache in front that must confirm purges lag behind? */
+  refuses(invalidations: readonly Invalidation[]): boolean
+  /** `unconfirmed`: a cache in front without which nothing is acknowledged has not confirmed. */
+  purge(invalidations: readonly Invalidation[]): Promise<'confirmed' | 'unconfirmed'>
   /** A change that another process has made, which may have ended before it purged. */
   contacted(invalidations: readonly Invalidation[]): void
   /** What receivers have stored under tags that it no longer has. */
@@ -57,11 +41,8 @@ export type Downstreams = {
   close(): Promise<void>
 }
 
-const hasDownstream = ({ services }: Pick<Config, 'services'>): boolean =>
-  services.some(({ downstream }) => downstream !== undefined)
-
 /** The caches in front of all services: they get every invalidation that the other processes get. */
-export const connectDownstreams = ({ clock, coherence, metrics, logger }: DownstreamParts): Downstreams => {
+export const connectDownstreams = ({ clock, metrics, logger }: DownstreamParts): Downstreams => {
   let downstreams: readonly RunningDownstream[] = []
   let used: readonly ServiceDownstream[] = []
   /** Of services that a reload has removed: their receivers are asked until they have dropped everything of them. */
@@ -74,29 +55,6 @@ export const connectDownstreams = ({ clock, coherence, metrics, logger }: Downst
       logger.warn({ service, receiver: purgeTarget, address: event.address, reason: event.reason }, kind)
     else if (kind === 'receiver-caught-up')
       logger.info({ service, receiver: purgeTarget, address: event.address }, kind)
-  }
-
-  const broadcast = async (
-    invalidations: readonly Invalidation[],
-    write?: string,
-  ): Promise<BroadcastEverywhere> => {
-    const others = (await coherence?.broadcast(invalidations, write)) ?? { entries: 0, unacknowledged: false }
-    const purged = await Promise.all(used.map((downstream) => downstream.purge(invalidations)))
-    return { ...others, unconfirmed: purged.includes('unconfirmed') }
-  }
-
-  const writeRegistry: WriteRegistry = {
-    begin: async (invalidations, mayMatter) => {
-      if (used.some((downstream) => downstream.refuses(invalidations)))
-        throw new GatewayError('receiver_behind', { retryAfterSeconds: 1 })
-      return coherence === undefined
-        ? { kind: 'begun', write: '' }
-        : coherence.begin(invalidations, mayMatter)
-    },
-    broadcast: async (invalidations, write) => {
-      const { unconfirmed } = await broadcast(invalidations, write)
-      if (unconfirmed) throw new GatewayError('receiver_unconfirmed')
-    },
   }
 
   return {
@@ -135,8 +93,11 @@ export const connectDownstreams = ({ clock, coherence, metrics, logger }: Downst
       leaving = [...leaving, ...ended].filter((current) => !isStarted(current))
       for (const { downstream } of closed) void downstream.close()
     },
-    writeRegistryFor: (config) => (hasDownstream(config) ? writeRegistry : coherence),
-    broadcast: (invalidations) => broadcast(invalidations),
+    refuses: (invalidations) => used.some((downstream) => downstream.refuses(invalidations)),
+    purge: async (invalidations) => {
+      const purged = await Promise.all(used.map((downstream) => downstream.purge(invalidations)))
+      return purged.includes('unconfirmed') ? 'unconfirmed' : 'confirmed'
+    },
     contacted: (invalidations) => {
       for (const downstream of used) downstream.again(invalidations)
     },

@@ -4,8 +4,8 @@ import { hostOf, targetParts } from '../../http/targets.ts'
 import type { Contract } from '../../service/contract.ts'
 import { canonicalOf, routeOf } from '../../service/decide.ts'
 import { createServiceTable, type ServiceChoice } from '../../service/service-table.ts'
-import { withoutRoot } from '../build-service.ts'
 import { dependsOnHost } from '../contracts.ts'
+import { withoutRoot } from '../snapshot/build-service.ts'
 
 /** The facts of a service that explanations need. */
 export type AskedService = {

@@ -1,27 +1,27 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { partsOfKey } from '../cache/cache-read.ts'
+import { partsOfKey } from '../../cache/cache-read.ts'
 import {
   longestVerified,
   type StoredResponse,
   type Verification,
   verifiedStatuses,
   verifyingHeaders,
-} from '../cache/verification.ts'
-import type { VerifiedEvent } from '../exchange/events.ts'
-import type { ConfigSnapshot, Run } from '../exchange/exchange.ts'
-import { bufferedResponse } from '../http/bodies/read-body.ts'
-import { unlimited } from '../http/bounds/byte-budget.ts'
-import { headerValue } from '../http/headers/header-lines.ts'
-import { parsedJson } from '../http/json-text.ts'
-import { createRecentValues } from '../http/memo.ts'
-import type { ResponseHead } from '../http/message.ts'
-import { shortText } from '../http/retained.ts'
-import { redactTarget } from '../http/targets.ts'
-import type { History } from '../observability/history.ts'
-import type { Log } from '../observability/logger.ts'
-import type { OperatorCache } from './operator-cache.ts'
+} from '../../cache/verification.ts'
+import type { VerifiedEvent } from '../../exchange/events.ts'
+import type { ConfigSnapshot, Run } from '../../exchange/exchange.ts'
+import { bufferedResponse } from '../../http/bodies/read-body.ts'
+import { unlimited } from '../../http/bounds/byte-budget.ts'
+import { headerValue } from '../../http/headers/header-lines.ts'
+import { parsedJson } from '../../http/json-text.ts'
+import { createRecentValues } from '../../http/memo.ts'
+import type { ResponseHead } from '../../http/message.ts'
+import { shortText } from '../../http/retained.ts'
+import { redactTarget } from '../../http/targets.ts'
+import type { History } from '../../observability/history.ts'
+import type { Log } from '../../observability/logger.ts'
+import type { OperatorCache } from '../admin/operator-cache.ts'
 import { anonymousGet, isWrittenByGet } from './warmer.ts'
 
 type Outcome = VerifiedEvent['outcome']

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import { buildBatch } from '../batch/batch.ts'
-import type { Clock } from '../clock.ts'
-import type { SharedStores } from '../cluster/shared-store.ts'
+import { buildBatch } from '../../batch/batch.ts'
+import type { Clock } from '../../clock.ts'
+import type { SharedStores } from '../../cluster/shared-store.ts'
 import {
   type Config,
   changesOf,
@@ -9,21 +9,21 @@ import {
   type LimitsConfig,
   pollMsOf,
   type ServiceConfig,
-} from '../config/config.ts'
-import { configuredUrl, sameSettings } from '../config/same-settings.ts'
-import type { Service, ServiceAddress } from '../exchange/exchange.ts'
-import { bufferedResponse } from '../http/bodies/read-body.ts'
-import { type ByteBudget, unlimited } from '../http/bounds/byte-budget.ts'
-import { createPublicLinks } from '../http/headers/links.ts'
-import { discard } from '../http/message.ts'
-import type { Metrics } from '../observability/metrics.ts'
-import type { BuiltAccess } from '../server/access.ts'
-import type { UpstreamRoutes } from '../service/connection.ts'
-import type { Contract } from '../service/contract.ts'
-import { createTargetMemo } from '../service/decide.ts'
-import { createUpstream, type Upstream } from '../upstream/upstream.ts'
-import type { ReportedLease } from '../wordpress/changes/change-feeds.ts'
-import { createWriteReceipts } from '../wordpress/changes/write-receipts.ts'
+} from '../../config/config.ts'
+import { configuredUrl, sameSettings } from '../../config/same-settings.ts'
+import type { Service, ServiceAddress } from '../../exchange/exchange.ts'
+import { bufferedResponse } from '../../http/bodies/read-body.ts'
+import { type ByteBudget, unlimited } from '../../http/bounds/byte-budget.ts'
+import { createPublicLinks } from '../../http/headers/links.ts'
+import { discard } from '../../http/message.ts'
+import type { Metrics } from '../../observability/metrics.ts'
+import type { BuiltAccess } from '../../server/access.ts'
+import type { UpstreamRoutes } from '../../service/connection.ts'
+import type { Contract } from '../../service/contract.ts'
+import { createTargetMemo } from '../../service/decide.ts'
+import { createUpstream, type Upstream } from '../../upstream/upstream.ts'
+import type { ReportedLease } from '../../wordpress/changes/change-feeds.ts'
+import { createWriteReceipts } from '../../wordpress/changes/write-receipts.ts'
 import {
   addressOf,
   buildAccess,
@@ -33,8 +33,8 @@ import {
   responseChangesOf,
   startEmbedded,
   upstreamOptions,
-} from './contracts.ts'
-import type { Downstreams } from './downstreams.ts'
+} from '../contracts.ts'
+import type { Downstreams } from '../parts/downstreams.ts'
 
 export type ServiceParts = {
   readonly config: Config

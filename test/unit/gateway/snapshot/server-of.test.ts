@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { serverOf } from '../../../src/gateway/build-service.ts'
+import { serverOf } from '../../../../src/gateway/snapshot/build-service.ts'
 
 describe('one server', () => {
   test.each([

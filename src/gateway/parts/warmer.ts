@@ -1,16 +1,16 @@
-import type { Clock } from '../clock.ts'
-import type { WarmedEvent } from '../exchange/events.ts'
+import type { Clock } from '../../clock.ts'
+import type { WarmedEvent } from '../../exchange/events.ts'
 import {
   arrived,
   type ConfigSnapshot,
   type RequestContext,
   type Run,
   serviceAtHost,
-} from '../exchange/exchange.ts'
-import { headerValue } from '../http/headers/header-lines.ts'
-import type { GatewayRequest, GatewayResponse } from '../http/message.ts'
-import { targetParts } from '../http/targets.ts'
-import { isWrite } from '../service/decide.ts'
+} from '../../exchange/exchange.ts'
+import { headerValue } from '../../http/headers/header-lines.ts'
+import type { GatewayRequest, GatewayResponse } from '../../http/message.ts'
+import { targetParts } from '../../http/targets.ts'
+import { isWrite } from '../../service/decide.ts'
 
 /**
  * A target of a service to fetch; `host` is '' where responses are the same for all hosts of the service, `scheme` where it is that of

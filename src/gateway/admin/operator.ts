@@ -1,19 +1,24 @@
-import type { Diagnosis } from '../admin/diagnosis.ts'
-import type { EntriesQuery, Operator, PurgeOutcome, WarmResponse } from '../admin/operator.ts'
-import type { PurgeRequest, PurgeSelection, WarmRequest } from '../admin/purge-request.ts'
-import type { CacheEntry } from '../cache/cache.ts'
-import type { Purge } from '../cache/invalidation.ts'
-import { tagsReachedBy, upstreamTagName } from '../cache/tagger.ts'
-import type { Config } from '../config/config.ts'
-import { shownConfig } from '../config/redacted-config.ts'
-import type { Service } from '../exchange/exchange.ts'
-import { requestHeader } from '../http/headers/header-lines.ts'
-import { targetParts, urlAtHost } from '../http/targets.ts'
-import type { History, PurgeRecord } from '../observability/history.ts'
-import { type DescribedService, openApiDocument, servedDocument } from '../openapi/served/openapi-document.ts'
-import { cleanSpelling, spelled } from '../service/route-paths.ts'
-import { type BuiltService, withoutRoot } from './build-service.ts'
-import { explainAt } from './explain.ts'
+import type { Diagnosis } from '../../admin/diagnosis.ts'
+import type { EntriesQuery, Operator, PurgeOutcome, WarmResponse } from '../../admin/operator.ts'
+import type { PurgeRequest, PurgeSelection, WarmRequest } from '../../admin/purge-request.ts'
+import type { CacheEntry } from '../../cache/cache.ts'
+import type { Purge } from '../../cache/invalidation.ts'
+import { tagsReachedBy, upstreamTagName } from '../../cache/tagger.ts'
+import type { Config } from '../../config/config.ts'
+import { shownConfig } from '../../config/redacted-config.ts'
+import type { Service } from '../../exchange/exchange.ts'
+import { requestHeader } from '../../http/headers/header-lines.ts'
+import { targetParts, urlAtHost } from '../../http/targets.ts'
+import type { History, PurgeRecord } from '../../observability/history.ts'
+import {
+  type DescribedService,
+  openApiDocument,
+  servedDocument,
+} from '../../openapi/served/openapi-document.ts'
+import { cleanSpelling, spelled } from '../../service/route-paths.ts'
+import { explainAt } from '../explain.ts'
+import type { WarmTarget } from '../parts/warmer.ts'
+import { type BuiltService, withoutRoot } from '../snapshot/build-service.ts'
 import type { OperatorCache } from './operator-cache.ts'
 import {
   type AskedService,
@@ -21,8 +26,7 @@ import {
   createPublicTargets,
   noServiceTexts,
   type PublicTargets,
-} from './targets/public-targets.ts'
-import type { WarmTarget } from './warmer.ts'
+} from './public-targets.ts'
 
 type PurgeParts = {
   readonly services: readonly AskedService[]

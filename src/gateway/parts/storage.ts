@@ -1,0 +1,58 @@
+import { getHeapStatistics } from 'node:v8'
+import { createCache } from '../../cache/cache.ts'
+import type { Clock } from '../../clock.ts'
+import type { WorkerLink } from '../../cluster/worker-link.ts'
+import type { Config } from '../../config/config.ts'
+import { createBufferedBytes } from '../../server/buffered-bytes.ts'
+import { workersOf } from '../workers.ts'
+import { Broadcast } from './broadcast.ts'
+import type { CurrentSnapshot } from './current-snapshot.ts'
+import { connectDownstreams } from './downstreams.ts'
+import { prepareMembership } from './membership.ts'
+import type { Observation } from './observation.ts'
+
+const mebibyte = 1024 * 1024
+
+/** The program and the young generation take up to 96 MiB of the heap; of the rest, half is for requests and for garbage. */
+const heapForCache = (limit: number): number => Math.max((limit - 96 * mebibyte) / 2, 16 * mebibyte)
+
+type StorageParts = Pick<Observation, 'logger' | 'metrics'> & {
+  readonly config: Config
+  readonly clock: Clock
+  readonly current: CurrentSnapshot
+  readonly worker: WorkerLink | undefined
+}
+
+/** Creates the cache, and connects it with all who have to be told of a write: other processes, and caches in front of the gateway. */
+export const createStorage = async (parts: StorageParts) => {
+  const { config, clock, current, logger, metrics, worker } = parts
+  const { maxEntryBytes, admission, compression } = config.cache
+  const membership = await prepareMembership({ config, clock, logger, metrics, worker })
+  if (membership === undefined) metrics.setAlone()
+  const maxBytes = Math.floor(config.cache.maxBytes / (worker === undefined ? 1 : workersOf(config)))
+  const buffered = createBufferedBytes({
+    maxBytes: () => current.config.limits.bufferedBytes,
+    report: metrics.observe.edge,
+  })
+  const cache = createCache({
+    ...membership?.forCache,
+    maxBytes,
+    maxHeapBytes: heapForCache(getHeapStatistics().heap_size_limit),
+    maxEntryBytes,
+    admission,
+    budget: buffered.budget,
+    compression: { codings: compression.encodings, minBytes: compression.minBytes },
+    clock,
+    report: metrics.observe.cache,
+  })
+  const downstreams = connectDownstreams({ clock, metrics, logger })
+  const coherence = membership?.join({
+    cache,
+    documentsStale: (service, collection) => current.markDocumentsStale(service, collection),
+    contacted: downstreams.contacted,
+  })
+  const broadcast = new Broadcast(coherence, downstreams)
+  return { membership, maxBytes, buffered, cache, downstreams, coherence, broadcast }
+}
+
+export type Storage = Awaited<ReturnType<typeof createStorage>>

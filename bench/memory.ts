@@ -101,7 +101,7 @@ const read = (n: number): CacheRead => ({
   key: cacheKey({
     service: 'site',
     target: `/site/v2/posts?page=${n + 1}`,
-    dialect: '',
+
     partition: 'public',
   }),
   partition: 'public',

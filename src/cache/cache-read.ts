@@ -11,8 +11,6 @@ type CacheKeyParts = {
   readonly service: string
   /** Canonical path and query relative to the service. */
   readonly target: string
-  /** '' for complete responses, `parts` for incomplete ones. */
-  readonly dialect: string
   readonly partition: string
   /** The host of the request where responses of the service depend on it; '' or absent where they do not. */
   readonly host?: string
@@ -23,18 +21,18 @@ type CacheKeyParts = {
 /** With its length in front, no text can be read as another split of the key. */
 const part = (text: string): string => `${text.length}:${text}`
 
-/** Everything stored for one target, in all dialects and partitions and for all hosts, has keys that begin with this. */
+/** Everything stored for one target, in all partitions and for all hosts, has keys that begin with this. */
 export const targetKey = (service: string, target: string): string => part(service) + part(target)
 
-const publicEnd = part('') + part('public')
+const publicEnd = part('public')
 
 /** The primary cache key (RFC 9111 §2); injective. */
 export const cacheKey = (parts: CacheKeyParts): string => {
-  const { dialect, partition, host = '', scheme = '' } = parts
+  const { partition, host = '', scheme = '' } = parts
   const start = targetKey(parts.service, parts.target)
-  if (dialect === '' && partition === 'public' && host === '' && scheme === '') return start + publicEnd
+  if (partition === 'public' && host === '' && scheme === '') return start + publicEnd
   const place = scheme === '' ? (host === '' ? '' : part(host)) : part(host) + part(scheme)
-  return start + part(dialect) + part(partition) + place
+  return start + part(partition) + place
 }
 
 const endOfPart = (key: string, start: number): number => {
@@ -52,13 +50,11 @@ const readPart = (key: string, start: number): { readonly text: string; readonly
 export const partsOfKey = (key: string): Required<CacheKeyParts> => {
   const service = readPart(key, 0)
   const target = readPart(key, service.end)
-  const dialect = readPart(key, target.end)
-  const partition = readPart(key, dialect.end)
+  const partition = readPart(key, target.end)
   const host = readPart(key, partition.end)
   return {
     service: service.text,
     target: target.text,
-    dialect: dialect.text,
     partition: partition.text,
     host: host.text,
     scheme: readPart(key, host.end).text,

@@ -3,11 +3,10 @@ import type { ByteBudget, Reservation } from '../http/bounds/byte-budget.ts'
 import { contentCodingOf } from '../http/content-coding.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { redactTarget } from '../http/targets.ts'
-import { type CacheRead, type CacheResponse, type Forward, partsOfKey, targetKeyOf } from './cache-read.ts'
+import { type CacheRead, type Forward, partsOfKey, targetKeyOf } from './cache-read.ts'
 import type { CacheEvent } from './events.ts'
 import { createInFlightFetches } from './fetch/collapse.ts'
 import { createFetch } from './fetch/fetch.ts'
-import { createPartialContentStore } from './fetch/partial-content.ts'
 import { createRespondByFetch } from './fetch/respond-by-fetch.ts'
 import { createInvalidation } from './invalidation.ts'
 import { freshnessLifetime, responseControl } from './policy/freshness.ts'
@@ -144,9 +143,8 @@ export const createCache = (options: CacheOptions) => {
   const encodings = createEncodings({ ...options.compression, store, report })
   const { codedFrom } = encodings
   const storage = createResponseStorage({ store, log, unsettled, admission, report, codedFrom })
-  const partial = createPartialContentStore({ store, storage, clock, budget, maxEntryBytes })
   const hitForPass = createHitForPass()
-  const fetch = createFetch({ store, storage, partial, clock, report, budget, maxEntryBytes })
+  const fetch = createFetch({ store, storage, clock, report, budget, maxEntryBytes })
   const fetches = createInFlightFetches(
     tier === undefined ? fetch : createTierFetch({ tier, fetch, storage, hitForPass, clock, maxEntryBytes }),
   )
@@ -163,9 +161,6 @@ export const createCache = (options: CacheOptions) => {
     clock,
     report,
   })
-
-  const partialHit = (read: CacheRead, at: Moment): CacheResponse | undefined =>
-    lease === undefined || lease.isCurrent(at) ? partial.hit(read, at) : undefined
 
   const postResponse = (read: CacheRead): PostResponse => {
     const requested = readClock(clock)
@@ -222,14 +217,9 @@ export const createCache = (options: CacheOptions) => {
           report({ kind: 'served-stale', service: read.service, reason: 'revalidating' })
           return responder.stale(decision.stored, read, at, 'revalidating')
         case 'unavailable':
-          return partialHit(read, at) ?? responder.unavailable()
-        case 'fetch': {
-          const hit = partialHit(read, at)
-          if (hit !== undefined) return hit
-          // RFC 9211 §2.2: a part of it is stored.
-          const isPartial = decision.reason === 'uri-miss' && partial.has(read)
-          return byFetch.respond(read, forward, isPartial ? { ...decision, reason: 'partial' } : decision)
-        }
+          return responder.unavailable()
+        case 'fetch':
+          return byFetch.respond(read, forward, decision)
       }
     },
     ...createInvalidation({ store, log, unsettled, fetches, clock, report }),

@@ -2,14 +2,12 @@ import type { Coding } from '../http/content-coding.ts'
 import type { BypassReason } from './decide-caching.ts'
 
 /** Why a read was forwarded (RFC 9211 §2.2). */
-export const forwardReasons = ['bypass', 'uri-miss', 'vary-miss', 'request', 'stale', 'partial'] as const
+export const forwardReasons = ['bypass', 'uri-miss', 'vary-miss', 'request', 'stale'] as const
 /** `method`: a write, whose effect has a metric of its own. */
 export type ForwardReason = (typeof forwardReasons)[number] | 'method'
 
 export const noStoreReasons = [
   'status',
-  /** A 206 that does not state which part of which representation it is. */
-  'part',
   'no-store',
   'private',
   'set-cookie',

@@ -74,8 +74,6 @@ export type SharedTier = {
 
 /** Of use to other processes: complete, and fresh without validation. */
 const isForTier = (stored: StoredResponse): boolean =>
-  stored.partial === undefined &&
-  stored.status !== 206 &&
   !stored.validateAlways &&
   stored.lifetimeMs > 0 &&
   // Other processes would not get the time at which it changes.
@@ -166,7 +164,7 @@ const fromTier = (
   return allTags.size === stored.tags.length ? stored : setTags(stored, [...allTags])
 }
 
-/** Responses to credentials stay in the memory of one process, and so do partial ones. */
+/** Responses to credentials stay in the memory of one process. */
 const mayUseTier = ({ read, rangeHeaders }: FetchRequest): boolean =>
   isGet(read.method) &&
   read.partition === 'public' &&

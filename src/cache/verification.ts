@@ -45,7 +45,6 @@ export const createVerification = ({ store, log, unsettled, lease, clock }: Veri
       // A query with a secret was the client's.
       redactTarget(target) === target &&
       verifiedStatuses.has(stored.status) &&
-      stored.partial === undefined &&
       !stored.validateAlways &&
       stored.content.length <= longestVerified &&
       varyKey(stored.varyNames, { sentHeader: (name) => verifyingHeaders[name] }) === stored.varyKey

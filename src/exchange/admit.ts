@@ -259,7 +259,7 @@ const rememberRefusal = ({ service, request }: MatchedContext, refused: RefusedT
 
 const remember = (ready: ValidatedContext, matching: Found): void => {
   const { service, target, query, uncacheable, policy, request } = ready
-  const publicKey = cacheKey({ service: service.name, target, dialect: '', partition: 'public' })
+  const publicKey = cacheKey({ service: service.name, target, partition: 'public' })
   const recalled: ValidTarget = {
     kind: 'valid',
     matching,

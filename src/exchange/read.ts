@@ -31,7 +31,7 @@ const keyOf = ({ service, target, recalled, client }: ValidatedContext, partitio
   const scheme = (client.protocol === 'https') === publicRoot.startsWith('https:') ? '' : client.protocol
   return recalled?.kind === 'valid' && partition === 'public' && host === '' && scheme === ''
     ? recalled.publicKey
-    : cacheKey({ service: name, target, dialect: '', partition, host, scheme })
+    : cacheKey({ service: name, target, partition, host, scheme })
 }
 
 export const publicPart: ReadPartition = { kind: 'public', name: 'public' }

@@ -66,7 +66,6 @@ const notStored: readonly Row[] = [
   },
   { detail: 'too-large', response: { content: long.repeat(3) } },
   { detail: 'unreadable', to: 'site', path: '/site/v2/posts', response: { content: '<p>Error</p>' } },
-  { detail: 'part', to: 'wide', headers: { range: 'bytes=0-1' }, response: { status: 206, headers: fresh } },
   { detail: 'method', method: 'HEAD' },
 ]
 

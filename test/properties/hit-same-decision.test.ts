@@ -30,7 +30,6 @@ const stored = (status: number, headers: readonly string[]) =>
     key: readOf().key,
     head: { status, headers },
     content: Buffer.from('0123456789'),
-    partial: undefined,
     selecting: { sentHeader: () => undefined },
     times: {
       requested: { now: startOfTest, monotonic: 0 },

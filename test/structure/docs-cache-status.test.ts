@@ -26,7 +26,6 @@ const bypass: Record<BypassReason, true> = {
 
 const notStored: Record<NoStoreReason, true> = {
   status: true,
-  part: true,
   'no-store': true,
   private: true,
   'set-cookie': true,

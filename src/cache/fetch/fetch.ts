@@ -17,7 +17,7 @@ import type { CacheEvent, NoStoreReason } from '../events.ts'
 import { confirmsStored, describesStored, freshenedHead, validationHeaders } from '../policy/reuse.ts'
 import { headersNotStored, isServerError, mayShareError, storageOf } from '../policy/storability.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
-import type { CompleteResponse, ResponseStorage } from '../store/response-storage.ts'
+import type { ResponseStorage } from '../store/response-storage.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 import type {
   FetchOutcome,
@@ -29,7 +29,6 @@ import type {
   UpstreamResponse,
 } from './collapse.ts'
 import { declaredLength, Fill } from './fill.ts'
-import type { PartialContentStore, PartialRequest } from './partial-content.ts'
 
 type HeaderValues = Readonly<Record<string, string>>
 
@@ -62,7 +61,6 @@ type SentForms = Parameters<ResponseStorage['create']>[3]
 type FetchOptions = {
   readonly store: MemoryStore
   readonly storage: ResponseStorage
-  readonly partial: PartialContentStore
   readonly clock: Clock
   readonly budget: ByteBudget
   readonly maxEntryBytes: number
@@ -75,7 +73,7 @@ const lengthOf = (head: ResponseHead, content: Buffer | Readable): number =>
 
 /** Makes the function that sends a read to the upstream and stores what may be stored. */
 export const createFetch = (options: FetchOptions): RunFetch => {
-  const { store, storage, partial, clock, report, budget, maxEntryBytes } = options
+  const { store, storage, clock, report, budget, maxEntryBytes } = options
 
   const received = (response: GatewayResponse, requested: Moment): UpstreamResponse => ({
     response,
@@ -95,7 +93,6 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     facts: Pick<ShareableOutcome, 'upstreamStatus' | 'validated' | 'ownHeaders'>,
   ): ShareableOutcome => {
     const result = storage.store(read, stored, since)
-    if (result.notStored === undefined) partial.forget(read)
     return { kind: 'shareable', ...result, ...facts }
   }
 
@@ -279,9 +276,6 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     if (!isStored && !mayShareError(response, decision.reason, fetch.read.policy)) {
       return unshareable(fetch, response, decision.reason)
     }
-    if (response.status === 206) {
-      return partial.receive(fetch, upstream) ?? unshareable(fetch, response, 'part')
-    }
     return handleContent(fetch, upstream, response.content ?? noContent, isStored)
   }
 
@@ -310,47 +304,10 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     const { stored, read } = fetch
     const { response } = upstream
     if (response.status === 200 && read.policy.profile === 'rfc-shared-cache') {
-      partial.freshenByHead(fetch, upstream)
       if (stored !== undefined && describesStored(response, stored)) return freshen(fetch, upstream, stored)
       if (stored !== undefined) store.delete(stored.key)
     }
     return unshareable(fetch, response, 'method')
-  }
-
-  const completed = (
-    fetch: FetchRequest,
-    { times }: UpstreamResponse,
-    whole: CompleteResponse,
-  ): FetchOutcome | undefined => {
-    if (storageOf(whole.head, fetch.read, times.received.now).kind === 'no-store') return undefined
-    const stored = storage.create(fetch, whole, times)
-    return shareable(fetch, stored, { upstreamStatus: 206, validated: false, ownHeaders: [] })
-  }
-
-  /** Requests what is missing of the whole, or validates the stored part; undefined: the whole has to be requested. */
-  const fetchByPart = async (
-    fetch: FetchRequest,
-    partialRequest: PartialRequest,
-  ): Promise<FetchOutcome | undefined> => {
-    const upstream = await request(fetch, partialRequest.headers)
-    switch (upstream.response.status) {
-      case 304:
-        discard(upstream.response.content)
-        return partial.confirm(fetch, upstream, partialRequest)
-      case 416:
-        discard(upstream.response.content)
-        partial.forget(fetch.read)
-        return undefined
-      case 206: {
-        if (partialRequest.kind === 'validate') return handleResponse(fetch, upstream)
-        const whole = await partial.complete(partialRequest.stored, upstream, reservationFor(fetch))
-        if (whole !== undefined) return completed(fetch, upstream, whole)
-        partial.forget(fetch.read)
-        return undefined
-      }
-      default:
-        return handleResponse(fetch, upstream)
-    }
   }
 
   const validate = async (fetch: FetchRequest, stored: StoredResponse): Promise<FetchOutcome> => {
@@ -376,15 +333,10 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     )
   }
 
-  const fetchPart = async (fetch: FetchRequest, partialRequest: PartialRequest): Promise<FetchOutcome> =>
-    (await fetchByPart(fetch, partialRequest)) ?? fetchWhole(fetch)
-
   return (fetch) => {
     const { read, stored } = fetch
     report({ kind: 'forwarded', service: read.service, reason: fetch.reason })
     if (isHead(read.method)) return request(fetch, noHeaders).then((upstream) => handleHead(fetch, upstream))
-    if (stored !== undefined) return validate(fetch, stored)
-    const partialRequest = partial.requestFor(read)
-    return partialRequest === undefined ? fetchWhole(fetch) : fetchPart(fetch, partialRequest)
+    return stored === undefined ? fetchWhole(fetch) : validate(fetch, stored)
   }
 }

@@ -34,7 +34,7 @@ export type Reuse =
   | { readonly kind: 'unavailable' }
 
 /** The stored response whose selecting headers the request matches, the newest one if several do (RFC 9111 §4.1). */
-export const selectVariant = (
+const selectVariant = (
   variants: readonly StoredResponse[],
   selecting: SelectingHeaders,
 ): StoredResponse | undefined => {
@@ -139,7 +139,7 @@ const decideStored = (
   return enough ? { kind: 'fresh', stored, ageMs } : fetchOrUnavailable(control, 'request', stored)
 }
 
-export const decideReuse = (
+const decideReuse = (
   variants: readonly StoredResponse[],
   selecting: SelectingHeaders & { readonly headers: RequestHeaders },
   profile: CacheProfile,
@@ -211,17 +211,13 @@ export const confirmsStored = (response: ResponseHead, stored: StoredResponse): 
   return responseTag === undefined || storedTag === undefined || matchesWeakly(responseTag, storedTag)
 }
 
-/** Of the whole; undefined when it is not known. */
-const lengthOf = ({ partial, content }: StoredResponse): number | undefined =>
-  partial === undefined ? content.length : partial.total
-
 /** Does the response to a HEAD describe the stored content? Only headers that it has can contradict (RFC 9111 §4.3.5). */
 export const describesStored = (response: ResponseHead, stored: StoredResponse): boolean => {
   const length = headerValue(response.headers, 'content-length')
   const modified = headerValue(response.headers, 'last-modified')
   const tag = headerValue(response.headers, 'etag')
   return (
-    (length === undefined || length === String(lengthOf(stored))) &&
+    (length === undefined || length === String(stored.content.length)) &&
     (modified === undefined || modified === headerValue(stored.headers, 'last-modified')) &&
     (tag === undefined || tag === stored.upstreamTag) &&
     headerValue(response.headers, 'content-encoding') === headerValue(stored.headers, 'content-encoding')

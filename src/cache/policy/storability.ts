@@ -72,8 +72,8 @@ const understood: ReadonlySet<number> = new Set([
   504, 505,
 ])
 
-/** A 304 belongs to another response, 412 and 416 refuse the conditions and the range of one request, RFC 6585 forbids the others. */
-const neverStored: ReadonlySet<number> = new Set([304, 412, 416, 428, 429, 431, 511])
+/** A 206 is a part (RFC 9111 §3.3 leaves storing it to the cache), a 304 belongs to another response, 412 and 416 refuse the conditions and the range of one request, RFC 6585 forbids the others. */
+const neverStored: ReadonlySet<number> = new Set([206, 304, 412, 416, 428, 429, 431, 511])
 
 type StorageDecision =
   | { readonly kind: 'store' }

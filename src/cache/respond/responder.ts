@@ -37,7 +37,7 @@ const createLatin1Memo = (): ((response: CacheResponse) => void) => {
 export type PerhapsLater = CacheResponse | Promise<CacheResponse>
 
 /** `ttl` is negative when the response is stale (RFC 9211 §2.4). */
-export const hitStatus = (ttlSeconds: number, detail?: HitDetail): string =>
+const hitStatus = (ttlSeconds: number, detail?: HitDetail): string =>
   `${cacheName}; hit; ttl=${ttlSeconds}${detail === undefined ? '' : `; detail=${detail}`}`
 
 /** Nothing is stored, and the request allows no other source (RFC 9111 §5.2.1.7). */

@@ -7,13 +7,13 @@ const maxSearched = 64
 
 const longestContent = 65_536
 
-/** Contents of a few complete and short stored responses with the tag. */
+/** Contents of a few short stored responses with the tag. */
 export const contentsTagged = (store: MemoryStore, tag: string): readonly Buffer[] => {
   const contents: Buffer[] = []
   let searched = 0
   for (const { variants } of store.withTag(tag)) {
-    for (const { status, partial, content } of variants) {
-      if (status === 200 && partial === undefined && content.length <= longestContent) contents.push(content)
+    for (const { status, content } of variants) {
+      if (status === 200 && content.length <= longestContent) contents.push(content)
     }
     searched += 1
     if (contents.length >= maxContents || searched === maxSearched) break

@@ -22,8 +22,7 @@ export type CompleteResponse = { readonly head: ResponseHead; readonly content: 
 type StoredFor = { readonly read: CacheRead; readonly order: number }
 
 /** What of a stored response does not follow from the response alone; the key is that of the read where it is absent. */
-type StoredDetails = Pick<StoredResponse, 'upstreamTag'> &
-  Partial<Pick<StoredResponse, 'key' | 'partial' | 'forms'>>
+type StoredDetails = Pick<StoredResponse, 'upstreamTag'> & Partial<Pick<StoredResponse, 'forms'>>
 
 type StorageOptions = {
   readonly store: MemoryStore
@@ -48,7 +47,7 @@ const addForDownstream = (
   { forDownstream, policy }: Pick<CacheRead, 'forDownstream' | 'policy'>,
   stored: StoredResponse,
 ): void => {
-  if (forDownstream === undefined || stored.partial !== undefined || stored.validateAlways) return
+  if (forDownstream === undefined || stored.validateAlways) return
   const lines = forDownstream(tagsOf(stored), (longestMs) =>
     downstreamLifetimeMs(stored, policy, stored.received.now, longestMs),
   )
@@ -67,10 +66,9 @@ export const createResponseStorage = (options: StorageOptions) => {
     details?: StoredDetails,
   ): StoredResponse =>
     createStoredResponse({
-      key: details?.key ?? read.key,
+      key: read.key,
       head,
       content,
-      partial: details?.partial,
       selecting: read,
       times,
       policy: read.policy,

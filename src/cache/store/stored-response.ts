@@ -1,6 +1,5 @@
 import type { Moment } from '../../clock.ts'
 import { parseEntityTag } from '../../http/conditional/preconditions.ts'
-import type { StoredRanges } from '../../http/conditional/ranges.ts'
 import { type Coding, mayBeCoded, withVaryByCoding } from '../../http/content-coding.ts'
 import {
   downstreamHeaders,
@@ -44,8 +43,6 @@ export type CodedForm = {
 export type StoredResponse = ResponseHead & {
   readonly key: string
   readonly content: Buffer
-  /** Which bytes the content is (RFC 9111 §3.3); undefined when it is complete. */
-  readonly partial: StoredRanges | undefined
   /** Names of the selecting headers and the secondary key they make (RFC 9111 §4.1). */
   readonly varyNames: readonly string[]
   readonly varyKey: string
@@ -85,13 +82,10 @@ export type StoredResponse = ResponseHead & {
   headText: HeadText | undefined
 }
 
-export type IncompleteResponse = StoredResponse & { readonly partial: StoredRanges }
-
 export type StoredResponseParts = {
   readonly key: string
   readonly head: ResponseHead
   readonly content: Buffer
-  readonly partial: StoredRanges | undefined
   readonly selecting: SelectingHeaders
   readonly times: ExchangeTimes
   readonly policy: CachePolicy
@@ -173,9 +167,7 @@ export const createStoredResponse = (parts: StoredResponseParts): StoredResponse
   const plain = storedHeaders(head, content, control, times.received.now)
   // What the upstream coded may be small.
   const codedFrom = parts.forms.length > 0 ? 0 : parts.codedFrom
-  const codable =
-    parts.partial === undefined &&
-    isCodable({ status: head.status, headers: plain }, content.length, codedFrom)
+  const codable = isCodable({ status: head.status, headers: plain }, content.length, codedFrom)
   const headers = codable ? withVaryByCoding(plain) : plain
   const varyNames = selectingNames(headers)
   const terms = reuseTerms(head, control, policy, times)
@@ -184,7 +176,6 @@ export const createStoredResponse = (parts: StoredResponseParts): StoredResponse
     headers,
     key,
     content,
-    partial: parts.partial,
     varyNames,
     varyKey: varyNames.length === 0 ? '' : ownText(varyKey(varyNames, parts.selecting)),
     received: times.received,

@@ -64,7 +64,7 @@ export const readOf = (options: ReadOptions = {}): CacheRead => {
   return {
     service: 'site',
     route: '/a',
-    key: cacheKey({ service: 'site', target, dialect: '', partition: given.partition ?? 'public' }),
+    key: cacheKey({ service: 'site', target, partition: given.partition ?? 'public' }),
     partition: 'public',
     method: 'GET',
     headers,

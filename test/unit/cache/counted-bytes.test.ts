@@ -29,12 +29,11 @@ const stored = (facts: Facts): StoredResponse => {
     key: cacheKey({
       service: 'site',
       target: facts.target ?? '/a',
-      dialect: '',
+
       partition: facts.partition ?? 'public',
     }),
     head: { status: 200, headers: [...(facts.headers ?? [])] },
     content: Buffer.alloc(facts.content ?? 2_000),
-    partial: undefined,
     selecting: { sentHeader: (name) => facts.sent?.[name] },
     times: { requested: at, received: at },
     policy: safePolicy(),

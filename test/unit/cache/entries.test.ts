@@ -5,7 +5,7 @@ import { harness, readOf, response } from './cache-fixture.ts'
 test('stored responses are listed largest or oldest first, without content or credential', async () => {
   const { cache, clock } = harness()
   const partition = createPartitions()('Bearer secret')
-  const key = cacheKey({ service: 'site', target: '/own', dialect: '', partition })
+  const key = cacheKey({ service: 'site', target: '/own', partition })
   await cache.response(readOf({ target: '/small', tags: ['t'] }), async () => response('x'))
   clock.advance(5000)
   await cache.response(readOf({ key, partition: 'credential' }), async () => response('x'.repeat(500)))

@@ -88,7 +88,7 @@ test.each<[string, readonly string[], AskedWith, CachePolicy, number, string]>([
     'no-freshness',
   ],
   ['nothing', [], anonymous, rfcPolicy, 200, 'no-freshness'],
-  ['a part by the RFC', fresh, anonymous, rfcPolicy, 206, 'store'],
+  ['a part by the RFC', fresh, anonymous, rfcPolicy, 206, 'status'],
   ['a part', fresh, anonymous, safePolicy(), 206, 'status'],
   ['Set-Cookie by the RFC', [...fresh, 'Set-Cookie', 'a=b'], anonymous, rfcPolicy, 200, 'store'],
   ['a credential', fresh, withCredential, rfcPolicy, 200, 'authorization'],

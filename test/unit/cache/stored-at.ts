@@ -8,7 +8,7 @@ import { safePolicy } from './cache-fixture.ts'
 
 /** The public key of `/5`, say. */
 export const keyOf = (target: number): string =>
-  cacheKey({ service: 'site', target: `/${target}`, dialect: '', partition: 'public' })
+  cacheKey({ service: 'site', target: `/${target}`, partition: 'public' })
 
 export type StoredFacts = {
   readonly target: number
@@ -26,7 +26,6 @@ export const storedAt = ({ target, tags, order, content, vary }: StoredFacts): S
     key: keyOf(target),
     head: { status: 200, headers: vary === undefined ? [] : ['Vary', vary[0]] },
     content: content ?? Buffer.from('x'),
-    partial: undefined,
     selecting: { sentHeader: (name) => (name === vary?.[0].toLowerCase() ? vary?.[1] : undefined) },
     times: { requested: at, received: at },
     policy: safePolicy(),

@@ -28,7 +28,7 @@ export type AccessConfig = NonNullable<ServiceConfig['access']>
 export const targetsOf = ({ upstream: { targets } }: ServiceConfig): readonly string[] =>
   targets === 'embedded' ? [] : targets
 
-/** Paths of the interfaces of WordPress at the upstream of an open service. */
+/** Paths of interfaces at the upstream of an open service that may be those of WordPress. */
 export const interfacesBehind = (
   service: ServiceConfig,
   services: readonly ServiceConfig[],
@@ -36,7 +36,7 @@ export const interfacesBehind = (
   service.contract !== 'open'
     ? []
     : services
-        .filter(({ contract }) => contract === 'site')
+        .filter(({ contract }) => contract === 'site' || contract === 'graphql')
         .filter((site) => targetsOf(site).some((target) => targetsOf(service).includes(target)))
         .map(({ upstream }) => upstream.basePath.replace(/\/$/, ''))
 

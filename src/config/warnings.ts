@@ -144,7 +144,7 @@ const unexpected = (
   if (!isPattern(write))
     return interfaces.some((path) => rootOf(path) !== undefined)
       ? undefined
-      : 'has no effect: no service with contract: site has this upstream, with a basePath that ends in /wp-json'
+      : 'has no effect: no service with contract: site or graphql has this upstream, with a basePath that ends in /wp-json or /graphql'
   const route = knownWrite(service, write) ?? (interfaces.length === 0 ? undefined : knownForm(write))
   return (
     route && `covers ${route}, which writes: after such a write, readers get older data until the ttl ends`

@@ -151,7 +151,7 @@ export type Contract = {
   readonly invalidatesTargets: boolean
   /**
    * Why a write of this method, path and query may change nothing; undefined: nothing is known of it. `interfaces`: base paths of the
-   * services at the same upstream that announce their routes.
+   * services at the same upstream that have routes.
    */
   readonly harmlessWrite?:
     | ((

@@ -11,7 +11,7 @@ beforeAll(async () => {
   origin.script = ({ target }, wire) =>
     wire.respond({
       headers: json,
-      content: target.startsWith('/graphql') ? '{"data":{"posts":[]}}' : '[]',
+      content: target.endsWith('/graphql') ? '{"data":{"posts":[]}}' : '[]',
     })
   const upstream = { targets: [origin.origin] }
   gateway = await startTestGateway({
@@ -66,5 +66,56 @@ describe('a GraphQL endpoint beside a site', () => {
     await posts()
     await send('query Other { posts { title } }')
     expect(await posts()).toContain('hit')
+  })
+})
+
+describe('a GraphQL endpoint beside the pages of a WordPress, without a site service and without the companion', () => {
+  let headless: TestGateway
+
+  beforeAll(async () => {
+    const upstream = { targets: [origin.origin] }
+    const cache = { rules: [{ match: 'query *', ttl: '1h' }] }
+    headless = await startTestGateway({
+      services: {
+        graph: { contract: 'graphql', upstream: { ...upstream, basePath: '/blog/graphql' }, cache },
+        pages: {
+          ...{ contract: 'open', mount: '/', upstream },
+          cache: { harmlessWrites: ['heartbeat', 'failed-login'] },
+        },
+      },
+    })
+  })
+  afterAll(() => headless.close())
+
+  const status = async (path: string, init: RequestInit): Promise<string> => {
+    const response = await fetch(headless.publicAddress + path, {
+      method: 'POST',
+      redirect: 'manual',
+      ...init,
+    })
+    await response.arrayBuffer()
+    return response.headers.get('cache-status') ?? ''
+  }
+  const form = (path: string, body: string): Promise<string> =>
+    status(path, { headers: { 'Content-Type': 'application/x-www-form-urlencoded' }, body })
+  const read = (): Promise<string> =>
+    status('/graphql', { headers: json, body: '{"query":"{ posts { id } }"}' })
+
+  test.each([
+    ['a heartbeat', '/blog/wp-admin/admin-ajax.php', 'action=heartbeat&_nonce=a&interval=60', true],
+    ['a failed login', '/blog/wp-login.php', 'log=admin&pwd=wrong', true],
+    ['another request of the administration', '/blog/wp-admin/admin-ajax.php', 'action=save', false],
+    [
+      'a heartbeat that saves',
+      '/blog/wp-admin/admin-ajax.php',
+      'action=heartbeat&data[wp_autosave][a]=b',
+      false,
+    ],
+    ['a heartbeat of another WordPress', '/other/wp-admin/admin-ajax.php', 'action=heartbeat', false],
+  ])('%s', async (_, path, body, isHarmless) => {
+    await read()
+    expect(await read()).toContain('hit')
+    await form(path, body)
+    expect((await read()).includes('hit')).toBe(isHarmless)
   })
 })

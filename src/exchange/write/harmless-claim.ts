@@ -26,7 +26,7 @@ export const judgeWrite = async (context: ValidatedContext, budget: ByteBudget):
   const claim = service.contract.harmlessWrite?.(method, matching.path, query, () =>
     snapshot
       .sharing(service)
-      .flatMap(({ contract, address }) => (contract.hasIndex ? [address.basePath] : [])),
+      .flatMap(({ contract, address }) => (contract.hasRoutes ? [address.basePath] : [])),
   )
   const isWrite: Judged = { requestContext: context, claim: undefined }
   if (claim === undefined) return isWrite

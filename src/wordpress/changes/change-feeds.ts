@@ -2,6 +2,7 @@ import type { FeedLease } from '../../cache/decide-caching.ts'
 import { type Clock, readClock } from '../../clock.ts'
 import { addCount } from '../../http/bounds/counts.ts'
 import { ownJsonHeaders } from '../../http/headers/header-lines.ts'
+import { rootOf } from '../routes/harmless-writes.ts'
 import type { ChangeEvent, ChangeRefusal, LagCause } from './feed-state.ts'
 import {
   everything,
@@ -354,5 +355,4 @@ export const pollHeaders = (token: string, target: string, clock: Clock): readon
 ]
 
 /** The path of WordPress in front of its interface. */
-export const sitePath = (basePath: string): string =>
-  basePath.replace(/(?:\/index\.php)?\/(?:(?:wp|site)-json|graphql)$/, '').replace(/\/$/, '')
+export const sitePath = (basePath: string): string => (rootOf(basePath) ?? basePath).replace(/\/$/, '')

@@ -109,9 +109,9 @@ export const unnamedRequests = (
   },
 })
 
-/** Where the site is, by the path of its interface: '' for `/wp-json`; undefined when that path has another name. */
+/** Where the site is, by the path of its interface or of WPGraphQL: '' for `/wp-json`; undefined when that path has another name. */
 export const rootOf = (interfacePath: string): string | undefined =>
-  /^(.*?)(?:\/index\.php)?\/(?:wp|site)-json$/.exec(interfacePath)?.[1]
+  /^(.*?)(?:\/index\.php)?\/(?:(?:wp|site)-json|graphql)$/.exec(interfacePath)?.[1]
 
 /** Longer forms are not read, and count as writes. */
 const longestForm = 16 * 1024

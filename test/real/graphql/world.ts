@@ -43,7 +43,7 @@ export const openGraphqlWorld = async (
         cache: { rules: [{ match: 'query *', ttl: '1h' }] },
         ...changes,
       },
-      pages: { contract: 'open', mount: '/', upstream },
+      pages: { contract: 'open', mount: '/', upstream, cache: { harmlessWrites: ['heartbeat'] } },
     },
   })
   const timeout = 60_000

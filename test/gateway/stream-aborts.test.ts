@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
+import { connect as connectHttp2, constants } from 'node:http2'
 import { connect } from 'node:net'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { keyPair, pem } from '../support/certificates.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { createLatch } from '../support/latch.ts'
 import { type Origin, type OriginOptions, pause, type Script, startOrigin } from '../support/origin.ts'
@@ -10,9 +12,11 @@ const gatewayFor = async (
   script: Script,
   upstream: Readonly<Record<string, unknown>> = {},
   options: OriginOptions = {},
+  settings: Readonly<Record<string, unknown>> = {},
 ): Promise<{ origin: Origin; gateway: TestGateway }> => {
   const origin = await startOrigin(script, options)
   const gateway = await startTestGateway({
+    ...settings,
     services: {
       open: {
         contract: 'open',
@@ -138,6 +142,16 @@ const broken: readonly (readonly [string, Script])[] = [
     },
   ],
   [
+    'chunks that were sent before',
+    async (_, wire) => {
+      wire.write(
+        'HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n',
+      )
+      await hasHead.opened
+      wire.reset()
+    },
+  ],
+  [
     'a length',
     async (_, wire) => {
       wire.write('HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 300000\r\n\r\n')
@@ -163,6 +177,53 @@ test.each(
     expect(await (await fetch(url)).text()).toBe('whole')
   },
 )
+
+test.each(
+  broken.flatMap(([name, script]) => ['GET', 'POST'].map((method) => [name, method, script] as const)),
+)(
+  'over HTTP/2 a response framed by %s that breaks off is a stream that is reset with an error (%s), and others go on',
+  async (_, method, script) => {
+    const listen = { port: 0, http2: true, tls: keyPair('good') }
+    const { origin, gateway } = await gatewayFor(script, {}, {}, { listen })
+    const client = connectHttp2(gateway.publicAddress, { ca: pem('ca.pem') })
+    onTestFinished(() => client.destroy())
+    const stream = client.request({ ':method': method, ':path': '/open/x' })
+    const failed = once(stream, 'end').then(
+      () => 'looks complete',
+      () => 'failed',
+    )
+    stream.end(method === 'POST' ? 'x' : undefined)
+    await once(stream, 'data')
+    hasHead.open()
+    expect(await failed).toBe('failed')
+    expect(stream.rstCode).toBe(constants.NGHTTP2_INTERNAL_ERROR)
+    origin.script = (_received, wire) => wire.respond({ content: 'whole' })
+    const next = client.request({ ':path': '/open/x' }).setEncoding('utf8')
+    expect(await once(next, 'data')).toEqual(['whole'])
+  },
+)
+
+test('over HTTP/2 a response that a drain cuts does not look complete', async () => {
+  const { gateway } = await gatewayFor(
+    (_, wire) => wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n'),
+    {},
+    {},
+    {
+      listen: { port: 0, http2: true, tls: keyPair('good') },
+      drain: { delay: '0s', timeout: '300ms' },
+    },
+  )
+  const client = connectHttp2(gateway.publicAddress, { ca: pem('ca.pem') })
+  client.on('error', () => {})
+  onTestFinished(() => client.destroy())
+  const stream = client.request({ ':path': '/open/x' })
+  stream.on('error', () => {})
+  const closed = once(stream, 'close')
+  await once(stream, 'data')
+  void gateway.close()
+  await closed
+  expect(stream.rstCode).not.toBe(constants.NGHTTP2_NO_ERROR)
+})
 
 test('to HTTP/1.0, where the end of the connection is the end of the content, a broken response is a reset', async () => {
   const { gateway } = await gatewayFor(broken[0]?.[1] as Script)

@@ -2,11 +2,13 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { connect as connectHttp2 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type ClientOptions, WebSocket, WebSocketServer } from 'ws'
+import { keyPair, pem } from '../support/certificates.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { audience, createKey, type Issuer, issuerName, startIssuer } from '../support/issuer.ts'
 
@@ -56,8 +58,8 @@ const jwt = (more: Tree = {}): Tree => ({
 })
 const apiKeys = (): Tree => ({ access: { apiKeys: { file: keys, required: 'all' } } })
 
-const started = async (live: Tree): Promise<TestGateway> => {
-  const gateway = await startTestGateway({ services: { live, other: { ...other, upstream } } })
+const started = async (live: Tree, more: Tree = {}): Promise<TestGateway> => {
+  const gateway = await startTestGateway({ ...more, services: { live, other: { ...other, upstream } } })
   onTestFinished(() => gateway.close())
   return gateway
 }
@@ -180,6 +182,55 @@ test.each(rows.filter(({ when }) => when !== 'its service takes no WebSockets'))
     expect(await gateway.metric('trellis_connections_cut_total', 'reason="revoked"')).toBe(1)
   },
 )
+
+const overHttp2 = { listen: { port: 0, http2: true, tls: keyPair('good') } }
+
+/** Streams of one HTTP/2 connection, as an EventSource of a browser has them. */
+const http2Client = (gateway: TestGateway) => {
+  const client = connectHttp2(gateway.publicAddress, { ca: pem('ca.pem') })
+  onTestFinished(() => client.destroy())
+  return async (path: string, headers: Record<string, string> = {}) => {
+    const stream = client.request({ ':path': path, ...headers })
+    stream.on('error', () => {})
+    let ended: string | undefined
+    stream.once('end', () => {
+      ended = 'ended'
+    })
+    stream.once('close', () => {
+      ended = stream.rstCode === 0 ? 'ended' : 'reset'
+    })
+    await once(stream, 'data')
+    return { ended: () => ended }
+  }
+}
+
+test.each(rows.filter(({ when }) => when !== 'its service takes no WebSockets'))(
+  'an event stream over HTTP/2 is reset when $when, others of its connection go on',
+  async ({ before, after, headers }) => {
+    await writeFile(keys, keyLine('key'))
+    const gateway = await started(before(), overHttp2)
+    const subscribeHttp2 = http2Client(gateway)
+    const stream = await subscribeHttp2('/live/events', (await headers?.()) ?? {})
+    const neighbour = await subscribeHttp2('/other/events')
+    await writeFile(keys, keyLine('another'))
+    const live = after()
+    const services = { ...(live === undefined ? {} : { live }), other: { ...other, upstream } }
+    expect(await gateway.put({ ...overHttp2, services })).toMatchObject({ kind: 'applied' })
+    await expect.poll(stream.ended, { timeout: 5_000 }).toBe('reset')
+    expect(neighbour.ended()).toBe(undefined)
+    expect(await gateway.metric('trellis_connections_cut_total', 'reason="revoked"')).toBe(1)
+    await expect.poll(() => gateway.metric('trellis_upstream_in_flight_requests', 'service="live"')).toBe(0)
+  },
+)
+
+test('an event stream over HTTP/2 is reset when its token expires, another of its connection goes on', async () => {
+  const gateway = await started(service(jwt()), overHttp2)
+  const subscribeHttp2 = http2Client(gateway)
+  const short = await subscribeHttp2('/live/events', await bearer(3))
+  const long = await subscribeHttp2('/live/events', await bearer())
+  await expect.poll(short.ended, { timeout: 6_000 }).toBe('reset')
+  expect(long.ended()).toBe(undefined)
+})
 
 test('an event stream ends when its token expires, another goes on', async () => {
   const gateway = await started(service(jwt()))

@@ -104,7 +104,8 @@ export class Http2Outgoing {
     return this
   }
 
+  /** Without an error node:http2 would reset the stream with NO_ERROR, and a response that is cut looks complete. */
   destroy(error?: Error): void {
-    this.stream.destroy(error)
+    this.stream.destroy(error ?? (this.writableEnded ? undefined : new Error('the response was cut')))
   }
 }

@@ -1,4 +1,4 @@
-/** Who may import whom. The table is in CONTRIBUTING.md; test/structure/layers.test.ts checks that every rule fires. */
+/** Who may import whom. The table is in CONTRIBUTING.md; test/structure/layers.long.test.ts checks that every rule fires. */
 
 /** Each folder imports only from the levels below its own, and from itself. */
 const levels = [

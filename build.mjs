@@ -127,7 +127,7 @@ const writeTypes = async () => {
 }
 
 /**
- * How esbuild makes dist/; test/structure/start-up.test.ts looks at the result.
+ * How esbuild makes dist/; test/structure/start-up.long.test.ts looks at the result.
  * @satisfies {import('esbuild').BuildOptions}
  */
 export const bundleOptions = {

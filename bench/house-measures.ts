@@ -171,11 +171,7 @@ const foldersWithoutSource = async (): Promise<readonly string[]> => {
       .map(({ parentPath, name }) => join(parentPath, name).slice(root.length + 1))
       .filter((name) => !name.split('/').includes('fixtures'))
   const inSource = new Set(await folders('src'))
-  /** What is tested beside src has its folder too. */
-  const beside = new Set(['bench', 'demo', 'support'])
-  return (await folders('test/unit')).filter(
-    (name) => !inSource.has(name) && !beside.has(dirname(name) === '.' ? name : (name.split('/')[0] ?? '')),
-  )
+  return (await folders('test/unit')).filter((name) => !inSource.has(name))
 }
 
 const fileNamesInTestSettings = async (): Promise<readonly string[]> => {
@@ -184,10 +180,7 @@ const fileNamesInTestSettings = async (): Promise<readonly string[]> => {
     ts.isStringLiteral(node) &&
     !/^\.{0,2}\/|^node:|^vitest|\*\*/.test(node.text) &&
     ts.isArrayLiteralExpression(node.parent) &&
-    /[/-]|^\w+$/.test(node.text) &&
-    !['conformance', 'contracts', 'exchange', 'gateway', 'properties', 'structure', 'unit'].includes(
-      node.text,
-    )
+    node.text.includes('/')
       ? node.text
       : undefined,
   )

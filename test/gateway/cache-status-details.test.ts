@@ -191,4 +191,4 @@ test('Cache-Status says detail=unsettled after a write that got no response', as
 })
 
 // `not-admitted`, `no-room` and `shared` need a full cache, many requests in flight, and Redis: test/unit/cache/store/admission.test.ts,
-// test/gateway/hostile/buffered-bytes.test.ts, test/real/redis-shared-tier.test.ts.
+// test/gateway/hostile/buffered-bytes.long.test.ts, test/real/redis-shared-tier.real.test.ts.

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { EmbeddedUpstream, SeenRequest } from '../../demo/embedded-server.ts'
-import { ask, startPlants } from '../unit/demo/wired-upstreams.ts'
+import { ask, startPlants } from '../demo/wired-upstreams.ts'
 
 const seen: SeenRequest[] = []
 let store: EmbeddedUpstream

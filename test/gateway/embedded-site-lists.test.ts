@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EmbeddedUpstream } from '../../demo/embedded-server.ts'
-import { admin, ask, reader, startSite } from '../unit/demo/wired-upstreams.ts'
+import { admin, ask, reader, startSite } from '../demo/wired-upstreams.ts'
 
 let site: EmbeddedUpstream & { readonly rest: string }
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { EmbeddedUpstream } from '../../demo/embedded-server.ts'
 import { siteRows } from '../../src/wordpress/routes/route-table.ts'
-import { admin, ask, type Reply, startSite } from '../unit/demo/wired-upstreams.ts'
+import { admin, ask, type Reply, startSite } from '../demo/wired-upstreams.ts'
 
 type Site = EmbeddedUpstream & { readonly rest: string }
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { EmbeddedUpstream } from '../../demo/embedded-server.ts'
-import { admin, ask, home, startSite } from '../unit/demo/wired-upstreams.ts'
+import { admin, ask, home, startSite } from '../demo/wired-upstreams.ts'
 
 let site: EmbeddedUpstream & { readonly rest: string }
 beforeEach(async () => {

@@ -33,15 +33,16 @@ test('CI runs what npm run test:all runs: npm test, and every other project', ()
   expect(script).toContain("npm run test:all --silent -- --project='!quick'")
 })
 
-test('the folders that run with the Node of the image exist, and those of sockets are among them', () => {
-  const folders = /touch_node=\(([^)]*)\)/.exec(script)?.[1]?.split(/\s+/) ?? []
+test('the folders that run each night with the Node of the image exist, and those of sockets are among them', () => {
+  const nightly = readFileSync(join(root, '.ci/nightly'), 'utf8')
+  const folders = /touch_node=\(([^)]*)\)/.exec(nightly)?.[1]?.split(/\s+/) ?? []
   expect(folders.length).toBeGreaterThan(5)
   for (const folder of folders) expect(existsSync(join(root, folder)), folder).toBe(true)
   expect(folders).toEqual(expect.arrayContaining(['test/conformance', 'test/gateway', 'test/unit/server']))
 })
 
-test('the script is one that bash takes', () => {
-  execFileSync('bash', ['-n', join(root, '.ci/run')])
+test.each(['run', 'nightly'])('.ci/%s is a script that bash takes', (name) => {
+  execFileSync('bash', ['-n', join(root, '.ci', name)])
 })
 
 const passed = { status: 'passed' }

@@ -1,6 +1,6 @@
 /**
  * How much of each long table runs. `npm run test:all`, and with it CI, runs a part that is always the same;
- * `npm run check` and `npm run test:every-row` set TRELLIS_TESTS=all and run every row.
+ * `npm run check` and `npm run nightly` set TRELLIS_TESTS=all and run every row.
  */
 export const isAll = process.env['TRELLIS_TESTS'] === 'all'
 

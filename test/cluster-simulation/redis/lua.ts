@@ -1,6 +1,6 @@
 /**
  * Compiles the part of Lua 5.1 that the scripts of src/cluster are written in into a function of JavaScript: what is simulated is the
- * text that Redis gets. test/real/redis-model.test.ts compares it with a real server.
+ * text that Redis gets. test/real/redis-model.real.test.ts compares it with a real server.
  */
 
 /** A table: a list, and members with other keys. */

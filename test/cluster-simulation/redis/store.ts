@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { compileLua, type LuaScript, LuaTable, type LuaValue, textOf } from './lua.ts'
 
-/** A model of Redis: the commands that src/cluster uses, and its scripts. test/real/redis-model.test.ts compares it with a server. */
+/** A model of Redis: the commands that src/cluster uses, and its scripts. test/real/redis-model.real.test.ts compares it with a server. */
 
 type Held =
   | { readonly kind: 'string'; value: string | Buffer }

@@ -46,7 +46,7 @@ const faultsPage = (issues: readonly Issue[]): string => {
   return [
     '# Planted faults in the WordPress companion',
     '',
-    'Would the tests find a missing rule in the companion? Written by `npm run fuzz:promise -- --plant-companion`, with `PROMISE_PAGE` set. A fault removes or weakens one rule of `deploy/wordpress/trellis.php` (`test/real/companion/faults.ts`). The command sends writes to a real WordPress in every way (REST, forms, XML-RPC, cron), and once more for each fault on a copy of the earlier database. The functions of the gateway compute which responses it would keep. The fault is found if one of these is another now. `test/real/companion-faults.test.ts` repeats every sixth row of the first table in CI, and the whole table with `npm run test:every-row`.',
+    'Would the tests find a missing rule in the companion? Written by `npm run fuzz:promise -- --plant-companion`, with `PROMISE_PAGE` set. A fault removes or weakens one rule of `deploy/wordpress/trellis.php` (`test/real/companion/faults.ts`). The command sends writes to a real WordPress in every way (REST, forms, XML-RPC, cron), and once more for each fault on a copy of the earlier database. The functions of the gateway compute which responses it would keep. The fault is found if one of these is another now. `test/real/companion-faults.real.test.ts` repeats every sixth row of the first table in CI, and the whole table with `npm run nightly`.',
     '',
     `Of ${faults.length} faults ${issues.length} were found.`,
     '',

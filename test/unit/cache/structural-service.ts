@@ -4,7 +4,7 @@ import { createOpenApiRequests } from '../../../src/openapi/requests/openapi-req
 import { createServiceTagger, createStructuralTagger } from '../../../src/openapi/tags/structural-tagger.ts'
 import type { Tagger } from '../../../src/service/contract.ts'
 import type { Found } from '../../../src/service/row.ts'
-import { contractOf } from '../request/openapi/described.ts'
+import { contractOf } from '../openapi/requests/described.ts'
 
 /**
  * A service of random shape with a state: collections, nested ones, parts and actions of items, lists with a filter, writes that

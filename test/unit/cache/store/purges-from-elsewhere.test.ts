@@ -1,0 +1,131 @@
+import { LRUCache } from 'lru-cache'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import type { Purge } from '../../../../src/cache/invalidation.ts'
+import { contentsTagged } from '../../../../src/cache/store/contents-tagged.ts'
+import { createMemoryStore } from '../../../../src/cache/store/memory-store.ts'
+import { harness, readOf, response, safePolicy, textOf } from '../cache-fixture.ts'
+import { storedAt } from '../stored-at.ts'
+
+// What another process has purged is carried out in one turn, before it is acknowledged: how much is done with each counts.
+
+const many = 2_000
+const policy = safePolicy({ staleIfErrorMs: 60_000 })
+
+const filled = async () => {
+  const made = harness({ maxBytes: 1_000_000_000 })
+  for (let i = 0; i < many; i += 1) {
+    const read = readOf({ target: `/${i}`, tags: ['all', `item/${i}`], policy })
+    await made.cache.response(read, async () => response('old'))
+  }
+  return made
+}
+
+/** Counts lookups in the library meanwhile, which take longer than everything else per entry. */
+const asked = () => {
+  const spies = (['get', 'peek', 'set', 'delete'] as const).map((name) => vi.spyOn(LRUCache.prototype, name))
+  return () => spies.reduce((sum, spy) => sum + spy.mock.calls.length, 0)
+}
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+describe('a purge in another process', () => {
+  test('by a prefix: some positions are cleared in each turn', async () => {
+    const { cache } = await filled()
+    const deleted = vi.spyOn(LRUCache.prototype, 'delete')
+    cache.purge({
+      selector: { kind: 'prefix', service: 'site', prefixes: ['/'] },
+      mode: 'hard',
+      dryRun: false,
+    })
+    let before = 0
+    for (let turn = 0; deleted.mock.calls.length < many; turn += 1) {
+      await new Promise((done) => setImmediate(done))
+      expect(deleted.mock.calls.length - before).toBeLessThanOrEqual(100)
+      before = deleted.mock.calls.length
+      expect(turn).toBeLessThan(many)
+    }
+    expect(cache.stats()).toMatchObject({ entries: 0, bytes: 0, tags: 0 })
+  })
+
+  test.each<[string, Omit<Purge, 'dryRun'>]>([
+    ['by a prefix', { selector: { kind: 'prefix', service: 'site', prefixes: ['/'] }, mode: 'hard' }],
+    ['by a prefix, softly', { selector: { kind: 'prefix', service: 'site', prefixes: ['/'] }, mode: 'soft' }],
+    ['by a tag, softly', { selector: { kind: 'tag', tag: 'all' }, mode: 'soft' }],
+    ['of all, softly', { selector: { kind: 'all' }, mode: 'soft' }],
+  ])('%s: holds for all who look, and nothing is looked up', async (_, purge) => {
+    const { cache } = await filled()
+    const lookups = asked()
+    expect(cache.purge({ ...purge, dryRun: false })).toBe(many)
+    // The key of the tag itself.
+    expect(lookups()).toBeLessThanOrEqual(1)
+    const failing = async () => response('down', [], 503)
+    for (const target of ['/0', '/777', `/${many - 1}`]) {
+      const response = await cache.response(readOf({ target, tags: ['all'], policy }), failing)
+      expect(await textOf(response)).toBe(purge.mode === 'soft' ? 'old' : 'down')
+      expect(response.outcome).toBe(purge.mode === 'soft' ? 'stale' : 'miss')
+    }
+  })
+})
+
+const variant = (order: number, language: string) =>
+  storedAt({ target: 5, tags: ['all'], order, vary: ['accept-language', language] })
+
+test('a variant that is stored during a pause does not save the entry from the purge', () => {
+  const store = createMemoryStore({
+    maxBytes: 1_000_000,
+    maxHeapBytes: 1_000_000,
+    maxEntryBytes: 1000,
+    onEvict: () => undefined,
+  })
+  store.put(variant(1, 'de'))
+  const [held] = store.all()
+  if (held === undefined) throw new Error('nothing is held')
+  store.put(variant(2, 'en'))
+  expect(held.variants).toHaveLength(0)
+  expect(store.currentVariants(held)).toHaveLength(2)
+  expect(store.markDeleted(held)).toBe(2)
+  expect(store.markDeleted(held)).toBe(0)
+  expect(store.stats().entries).toBe(0)
+})
+
+test('an entry that was removed already is not counted again', () => {
+  const store = createMemoryStore({
+    maxBytes: 1_000_000,
+    maxHeapBytes: 1_000_000,
+    maxEntryBytes: 1000,
+    onEvict: () => undefined,
+  })
+  store.put(variant(1, 'de'))
+  const [held] = store.all()
+  if (held === undefined) throw new Error('nothing is held')
+  expect(store.delete(held.key)).toBe(1)
+  expect(store.markDeleted(held)).toBe(0)
+  expect(store.stats().entries).toBe(0)
+})
+
+test('for a few contents only some of the entries with a tag are searched', () => {
+  const store = createMemoryStore({
+    maxBytes: 1e9,
+    maxHeapBytes: 1e9,
+    maxEntryBytes: 1e6,
+    onEvict: () => undefined,
+  })
+  const long = Buffer.alloc(70_000)
+  for (let target = 0; target < 1_000; target += 1) {
+    store.put(storedAt({ target, tags: ['all'], order: target, content: long }))
+  }
+  let looks = 0
+  const counting = {
+    ...store,
+    *tagged(tag: string) {
+      for (const held of store.withTag(tag)) {
+        looks += 1
+        yield held
+      }
+    },
+  }
+  expect(contentsTagged(counting, 'all')).toEqual([])
+  expect(looks).toBeLessThanOrEqual(64)
+})

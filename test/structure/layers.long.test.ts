@@ -62,7 +62,7 @@ const faults: readonly (readonly [string, string, string])[] = [
   ['src/server/fault.ts', "import '../cluster/coherence.ts'", 'server-imports-downward'],
   ['src/cluster/fault.ts', "import '../observability/metrics.ts'", 'cluster-imports-downward'],
   ['src/observability/fault.ts', "import '../admin/server.ts'", 'observability-imports-downward'],
-  ['src/admin/fault.ts', "import '../gateway/snapshot.ts'", 'admin-imports-downward'],
+  ['src/admin/fault.ts', "import '../gateway/explain.ts'", 'admin-imports-downward'],
   ['src/gateway/fault.ts', "import '../gateway.ts'", 'gateway-imports-downward'],
   ['src/gateway/fault-2.ts', "import '../gateway.ts'", 'only-the-top-imports-the-top'],
   ['src/http/fault.ts', "import '../errors.ts'", 'http-imports-itself'],

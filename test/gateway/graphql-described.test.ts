@@ -15,7 +15,7 @@ beforeAll(async () => {
   const cache = { rules: [{ match: 'query *', ttl: '1h', scope: 'credential' }] }
   gateway = await startTestGateway({
     services: {
-      graph: { contract: 'graphql', upstream, cache, changes: { token: companion.token, poll: '5s' } },
+      graph: { contract: 'graphql', upstream, cache, changes: { token: companion.token, poll: '1m' } },
       pages: { contract: 'open', mount: '/', upstream },
     },
   })

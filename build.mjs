@@ -230,6 +230,7 @@ const writePackage = async () => {
     devDependencies: _dev,
     overrides: _overrides,
     scarfSettings: _settings,
+    allowScripts: _installScripts,
     scripts: _scripts,
     private: _private,
     ...published

@@ -40,6 +40,18 @@ test('it names no registry', () => {
   expect(entries.filter(([, entry]) => entry.resolved !== undefined && entry.link !== true)).toEqual([])
 })
 
+// npm names every package with an install script that nobody has decided on, which a newcomer reads as telemetry.
+test('npm ci warns of no install script: each is refused in package.json', async () => {
+  const withScript = entries.filter(([, entry]) => entry.hasInstallScript === true)
+  const names = withScript.map(([path]) =>
+    path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length),
+  )
+  const { allowScripts } = JSON.parse(await readFile('package.json', 'utf8')) as {
+    allowScripts: Record<string, boolean>
+  }
+  expect(allowScripts).toEqual(Object.fromEntries(names.map((name) => [name, false])))
+})
+
 test('every package of dependencies has a caller in src, and src imports no other package', async () => {
   const files = (await readdir('src', { recursive: true })).filter((file) => file.endsWith('.ts'))
   const texts = await Promise.all(files.map((file) => readFile(`src/${file}`, 'utf8')))

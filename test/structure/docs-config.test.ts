@@ -4,6 +4,7 @@ import { exitCodes } from '../../src/cli/cli-ports.ts'
 import { configJsonSchema, type JsonSchema } from '../../src/config/json-schema.ts'
 import { checkConfig } from '../../src/config/load.ts'
 import { durationPattern, sizePattern } from '../../src/config/quantities.ts'
+import { settingExamples } from '../support/setting-examples.ts'
 
 /** `UPDATE_DOCS=1 npx vitest run test/structure/docs-config.test.ts` writes what is generated; format it afterwards. */
 const update = process.env['UPDATE_DOCS'] !== undefined
@@ -84,12 +85,18 @@ const rowsOf = (schema: JsonSchema, prefix: string): Row[] => {
   })
 }
 
+const exampleOf = (key: string): string => {
+  const example = settingExamples[key]
+  return example === undefined ? '' : `\`${example}\``
+}
+
 const table = (rows: readonly Row[]): string[] => [
   '',
-  '|key|unit|default|meaning|',
-  '|---|---|---|---|',
+  '|key|unit|default|example|meaning|',
+  '|---|---|---|---|---|',
   ...rows.map(
-    ({ key, unit, fallback, meaning }) => `|\`${key}\`|${cell(unit)}|${fallback}|${cell(meaning)}|`,
+    ({ key, unit, fallback, meaning }) =>
+      `|\`${key}\`|${cell(unit)}|${fallback}|${exampleOf(key)}|${cell(meaning)}|`,
   ),
 ]
 
@@ -173,15 +180,13 @@ const exitTable = (): string =>
     ...Object.values(exitCodes).map(({ code, meaning }) => `|${code}|${cell(meaning)}|`),
   ].join('\n')
 
-const blocks: readonly (readonly [string, () => string])[] = [
-  ['keys', configTables],
-  ['exit codes', exitTable],
+const blocks: readonly (readonly [file: string, name: string, generate: () => string])[] = [
+  ['docs/settings.md', 'keys', configTables],
+  ['docs/configuration.md', 'exit codes', exitTable],
 ]
 
-// Not at the same time: with UPDATE_DOCS both write the page.
-describe.sequential('docs/configuration.md', () => {
-  test.each(blocks)('%s are those of the code', async (name, generate) => {
-    const file = 'docs/configuration.md'
+describe('what is generated', () => {
+  test.each(blocks)('%s: %s are those of the code', async (file, name, generate) => {
     const text = await readFile(file, 'utf8')
     const [begin, end] = [`<!-- ${name}: generated -->\n`, `\n<!-- end of ${name} -->`]
     expect(text).toContain(begin)
@@ -252,9 +257,48 @@ test.each(examples.filter(({ example }) => /mount: \S*\/wp-json$/m.test(example)
   },
 )
 
-test('docs/configuration.md has one row for each key of an upstream', async () => {
-  const text = await readFile('docs/configuration.md', 'utf8')
+test('docs/settings.md has one row for each key of an upstream', async () => {
+  const text = await readFile('docs/settings.md', 'utf8')
   const keys = [...text.matchAll(/^\|`(upstream\.[^`]+)`\|/gm)].map(([, key]) => key)
   expect(keys.length).toBeGreaterThan(30)
   expect([...new Set(keys)]).toEqual(keys)
+})
+
+type Row5 = {
+  readonly key: string
+  readonly unit: string
+  readonly fallback: string
+  readonly example: string
+}
+
+const settingRows = (): Row5[] =>
+  [...configTables().matchAll(/^\|`([^`]+)`\|(.*)\|$/gm)].map(([, key = '', rest = '']) => {
+    const [unit = '', fallback = '', example = ''] = rest.split(/(?<!\\)\|/)
+    return { key, unit, fallback, example }
+  })
+
+test('docs/settings.md shows a value of every setting: a default, a word of its unit or an example', () => {
+  const shown = ({ unit, fallback, example }: Row5): boolean =>
+    example !== '' || unit.startsWith('`') || /`[^`]*[^[\]{}`][^`]*`/.test(fallback)
+  expect(settingRows().filter((row) => !shown(row))).toEqual([])
+})
+
+test('every example of a setting is of a setting that exists', () => {
+  const keys = new Set(settingRows().map(({ key }) => key))
+  expect(Object.keys(settingExamples).filter((key) => !keys.has(key))).toEqual([])
+})
+
+test('docs/configuration.md names 25 settings to start with, each with its default', async () => {
+  const text = await readFile('docs/configuration.md', 'utf8')
+  const all = settingRows()
+  const first = [...text.matchAll(/^\|`([^`]+)`\|(.*?)\|/gm)].map(([, key = '', fallback = '']) => ({
+    key,
+    fallback,
+  }))
+  expect(first.map(({ key }) => key)).toHaveLength(25)
+  const wrong = first.filter(({ key, fallback }) => {
+    const defaults = all.filter((row) => row.key === key).map((row) => row.fallback)
+    return !defaults.includes(fallback)
+  })
+  expect(wrong).toEqual([])
 })

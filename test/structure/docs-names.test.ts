@@ -27,7 +27,7 @@ const anchorsOf = (text: string): string[] =>
 
 /** All keys of the configuration and their sections; docs-config.test.ts holds this page to the schema. */
 const keys = new Set(
-  found(textOf('docs/configuration.md'), /^\|`([^`]+)`\|/gm).flatMap((key) =>
+  found(textOf('docs/settings.md'), /^\|`([^`]+)`\|/gm).flatMap((key) =>
     key.split('.').map((_, index, steps) => steps.slice(0, index + 1).join('.')),
   ),
 )

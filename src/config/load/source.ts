@@ -264,7 +264,7 @@ export const unreadableFile = (
 
 const prefix = 'file:'
 const onlySecrets =
-  'only secrets are read from files: tokens, keys and certificates, marked "Secret" in docs/configuration.md'
+  'only secrets are read from files: tokens, keys and certificates, marked "Secret" in docs/settings.md'
 const largestSecret = 65_536
 /** A list of keys has a line for each. */
 const largestList = 1024 * 1024

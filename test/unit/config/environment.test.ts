@@ -86,7 +86,7 @@ test.each([
   [
     'not a secret',
     "publicUrl: 'file:/etc/hostname'",
-    'publicUrl: only secrets are read from files: tokens, keys and certificates, marked "Secret" in docs/configuration.md',
+    'publicUrl: only secrets are read from files: tokens, keys and certificates, marked "Secret" in docs/settings.md',
   ],
 ])('secret file: %s', async (_description, text, expected) => {
   expect(await faultOf(text)).toEqual([expected])

@@ -170,7 +170,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a file in place of a value that is no secret',
     'publicUrl: "file:/etc/hostname"',
-    '1:12 publicUrl: only secrets are read from files: tokens, keys and certificates, marked "Secret" in docs/configuration.md',
+    '1:12 publicUrl: only secrets are read from files: tokens, keys and certificates, marked "Secret" in docs/settings.md',
   ],
   [
     'a duration that is a number',

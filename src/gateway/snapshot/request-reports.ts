@@ -3,7 +3,7 @@ import type { PipelineEvent } from '../../exchange/events.ts'
 import type { RequestContext } from '../../exchange/exchange.ts'
 import type { AccessLog } from '../../observability/access-log.ts'
 import { type FactsLogger, factsLogger } from '../../observability/logger.ts'
-import type { RefusedEarly } from '../../server/server.ts'
+import type { RefusedEarly } from '../../server/edge-options.ts'
 import type { Observation } from '../parts/observation.ts'
 
 /** Codes outside the error table come from validators: the client's fault. */

@@ -4,11 +4,11 @@ import { type ErrorCode, GatewayError } from '../../errors.ts'
 import { earlyErrorResponse } from '../../exchange/error-response.ts'
 import { changedResponse, type Service } from '../../exchange/exchange.ts'
 import type { GatewayResponse } from '../../http/message.ts'
+import { type ServiceChoices, serviceOf } from '../edge/service-choices.ts'
 import type { EdgeEvent, ProtocolFault } from '../events.ts'
 import type { EdgeHandlers } from '../listener.ts'
 import {
   absoluteForm,
-  authorityOf,
   faultTexts,
   hasContent,
   isHttp2,
@@ -148,8 +148,8 @@ const isRefusable = ({ code = '' }: ParserError): boolean =>
   code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
 
 export type FrontOptions = {
-  /** The service of a request, which decides the format of errors. */
-  serviceFor(authority: string, target: string): Service | undefined
+  /** The service of a request decides the format of errors. */
+  readonly choices: Pick<ServiceChoices, 'of' | 'ofPath' | 'ofUpgrade'>
   /** Is the host of an HTTP/2 request one that the certificate of its connection is for? Undefined: all are. */
   readonly isCovered: ((incoming: IncomingMessage) => boolean) | undefined
   /** Connections whose further requests are ignored. */
@@ -185,7 +185,7 @@ const noUpgradeWithBody = 'Send a request with a body without the header Upgrade
 
 /** Runs before Fastify, for each connection: which of its requests are none, or are refused whatever their route is. */
 export const createFront = (options: FrontOptions): Front => {
-  const { serviceFor, isCovered, refuse } = options
+  const { choices, isCovered, refuse } = options
 
   /** A client may use a connection for every host that resolves to the same address (RFC 9113 §9.1.1): it then opens another one. */
   const take: FrontOptions['take'] =
@@ -206,7 +206,7 @@ export const createFront = (options: FrontOptions): Front => {
    */
   const takeUpgrade: GuardOptions['takeUpgrade'] = (incoming, outgoing) => {
     if (!asksWebSocket(incoming)) takeUnlessOverloaded(incoming, outgoing)
-    else if (serviceFor(authorityOf(incoming), incoming.url as string)?.websockets === true)
+    else if (serviceOf(choices.ofUpgrade(incoming))?.websockets === true)
       refuse(incoming, outgoing, new GatewayError('malformed_request', { detail: noConnectionUpgrade }))
     else refuse(incoming, outgoing, new GatewayError('websockets_off'))
   }
@@ -258,10 +258,9 @@ export const createFront = (options: FrontOptions): Front => {
       poison(options.poisoned, socket)
       // If the fault is in the content, the bytes show no path; the incomplete request does.
       const request = currentResponse(socket)?.req
-      const service =
-        request?.complete === false
-          ? serviceFor(authorityOf(request), request.url as string)
-          : serviceFor('', pathOfPacket(error.rawPacket))
+      const service = serviceOf(
+        request?.complete === false ? choices.of(request) : choices.ofPath(pathOfPacket(error.rawPacket)),
+      )
       const raw = new GatewayError(codes[error.code ?? ''] ?? 'malformed_request', { cause: error })
       // Its head may be that of an earlier request, so no path is reported.
       const id = options.refusedEarly(raw, service, socket, undefined)

@@ -3,7 +3,6 @@ import type { createConnection } from 'node:net'
 import httpProxy from '@fastify/http-proxy'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
-import type { Service } from '../../exchange/exchange.ts'
 import type { CountedWebSocket, WebSocket } from '../websockets.ts'
 import type { Agreed } from './handshake.ts'
 import { SwitchedConnection } from './switched-connection.ts'
@@ -21,7 +20,7 @@ const shared = {
   maxBufferedChunks: 16_384,
 }
 
-/** The server of `ws` that the library has for a service. */
+/** The server of `ws` that the library has. */
 type WebSocketServer = {
   on(event: 'headers', listener: (lines: string[], incoming: IncomingMessage) => void): unknown
 }
@@ -29,14 +28,13 @@ type WebSocketServer = {
 type ProxyOptions = {
   readonly constraints: Readonly<Record<string, unknown>>
   readonly messageBytes: number
-  formFor(incoming: IncomingMessage): Service
-  ask(service: Service, request: FastifyRequest, reply: FastifyReply): Promise<Agreed | undefined>
+  ask(request: FastifyRequest, reply: FastifyReply): Promise<Agreed | undefined>
 }
 
-/** Lets @fastify/http-proxy carry the WebSockets of a service whose handshakes the upstream has agreed to. */
+/** Lets @fastify/http-proxy carry the WebSockets whose handshakes the upstream has agreed to. */
 export const registerWebSockets = async (
   scope: FastifyInstance,
-  { constraints, messageBytes, formFor, ask }: ProxyOptions,
+  { constraints, messageBytes, ask }: ProxyOptions,
 ): Promise<void> => {
   const agreed = new WeakMap<IncomingMessage, Agreed>()
   const counted = new WeakMap<WebSocket, CountedWebSocket>()
@@ -75,7 +73,7 @@ export const registerWebSockets = async (
     constraints,
     preHandler: async (request, reply) => {
       if (!URL.canParse(request.url, 'ws://a')) throw new GatewayError('malformed_request')
-      const handshake = await ask(formFor(request.raw), request, reply)
+      const handshake = await ask(request, reply)
       if (handshake === undefined) return
       agreed.set(request.raw, handshake)
       showLines(reply.getDecorator<{ readonly wss: WebSocketServer }>('wsProxy').wss)

@@ -1,4 +1,4 @@
-import { createCache } from '../src/cache/cache.ts'
+import { Cache } from '../src/cache/cache.ts'
 import { type CacheRead, cacheKey } from '../src/cache/cache-read.ts'
 import type { CachePolicy } from '../src/cache/decide-caching.ts'
 import { systemClock } from '../src/clock.ts'
@@ -80,7 +80,7 @@ const held = (): number => {
   return heapUsed + arrayBuffers
 }
 
-const cache = createCache({
+const cache = new Cache({
   budget: () => unlimited,
   maxBytes: 4 * 1024 ** 3,
   maxHeapBytes: Number.POSITIVE_INFINITY,

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { createCache } from '../src/cache/cache.ts'
+import { Cache } from '../src/cache/cache.ts'
 import { createPartitions } from '../src/cache/cache-read.ts'
 import type { Clock } from '../src/clock.ts'
 import type { Config, SiteConfig } from '../src/config/config.ts'
@@ -92,7 +92,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
   if (site === undefined) throw new Error('no embedded site')
   const { config, site: service } = await configOf(site.origin)
   const metrics = createMetrics({ configHash: 'trace', version: 'trace', processMetrics: false })
-  const cache = createCache({
+  const cache = new Cache({
     maxHeapBytes: Number.POSITIVE_INFINITY,
     ...config.cache,
     compression: { codings: [], minBytes: 0 },

@@ -211,65 +211,110 @@ const inTurns = async <Result>(steps: Generator<undefined, Result>): Promise<Res
   return step.value
 }
 
-/** Each returns the number of stored responses concerned. */
-export const createInvalidation = (options: InvalidationOptions) => {
-  const { store, log, unsettled, fetches, clock, report } = options
+/** Removes and doubts stored responses by tags and selectors. What removes returns the number of stored responses concerned. */
+export class CacheInvalidation {
+  readonly #store: MemoryStore
+  readonly #log: InvalidationLog
+  readonly #unsettled: UnsettledTags
+  readonly #fetches: InFlightFetches
+  readonly #clock: Clock
+  readonly #report: (event: CacheEvent) => void
+  #isSweeping = false
 
-  let isSweeping = false
-  const sweepInTurns = async (): Promise<void> => {
-    if (isSweeping) return
-    isSweeping = true
-    do await setImmediate()
-    while (store.sweep(sweptPerTurn))
-    isSweeping = false
+  constructor(options: InvalidationOptions) {
+    this.#store = options.store
+    this.#log = options.log
+    this.#unsettled = options.unsettled
+    this.#fetches = options.fetches
+    this.#clock = options.clock
+    this.#report = options.report
   }
-
-  const removal = (isLarge: boolean): ((entry: StoredVariants) => number) =>
-    isLarge ? store.markDeleted : ({ key }) => store.delete(key)
 
   /**
    * To be called before a write is answered. The response of a fetch that started earlier is not stored if it has one of the tags,
    * and no later reader joins that fetch. Recorded first: the response of a fetch that ends from here on must not restore older data.
    * `shownBy`: the request whose response shows the state after it (`ResponseHints`).
    */
-  const invalidate = (
-    tags: readonly string[],
-    by: InvalidationCause = 'write',
-    shownBy?: string | undefined,
-  ): number => {
+  invalidate(tags: readonly string[], by: InvalidationCause = 'write', shownBy?: string | undefined): number {
     if (tags.length === 0) return 0
-    log.record(tags, shownBy)
-    const isLarge = store.countWithTags(tags) > keysPerTurn
-    const remove = removal(isLarge)
+    this.#log.record(tags, shownBy)
+    const isLarge = this.#store.countWithTags(tags) > keysPerTurn
+    const remove = this.#removal(isLarge)
     let entries = 0
     let cut = 0
     for (const tag of tags) {
-      for (const entry of isLarge ? store.withTag(tag) : [...store.withTag(tag)]) {
+      for (const entry of isLarge ? this.#store.withTag(tag) : [...this.#store.withTag(tag)]) {
         entries += remove(entry)
-        cut += fetches.cut(entry.key)
+        cut += this.#fetches.cut(entry.key)
       }
     }
-    if (isLarge) void sweepInTurns()
-    report({ kind: 'invalidated', by, entries, cut })
+    if (isLarge) void this.#sweepInTurns()
+    this.#report({ kind: 'invalidated', by, entries, cut })
     return entries
   }
 
-  const select = (selector: PurgeSelector): Selection => {
+  /** Until the returned function is called, once, no response with one of the tags is stored; stored responses stay. */
+  quarantine(tags: readonly string[]): () => void {
+    return this.#unsettled.open(tags)
+  }
+
+  /** Until `forMs` have passed no response with one of the tags is stored; stored responses stay. */
+  doubt(tags: readonly string[], forMs: number): void {
+    const now = this.#clock.monotonic()
+    this.#unsettled.add(tags, now, now + forMs)
+  }
+
+  /** As `invalidate`, for a write that may still be carried out: until `forMs` have passed no response with one of the tags is stored. */
+  suspect(tags: readonly string[], forMs: number, by?: InvalidationCause): number {
+    this.doubt(tags, forMs)
+    return this.invalidate(tags, by)
+  }
+
+  purge(purge: Purge): number {
+    const steps = this.#purging(purge)
+    let step = steps.next()
+    while (step.done !== true) step = steps.next()
+    return step.value
+  }
+
+  /** As `purge`, with pauses in which readers are served. */
+  purgeInTurns(purge: Purge): Promise<number> {
+    return inTurns(this.#purging(purge))
+  }
+
+  /** The targets that a purge would concern and that any client may read, those with most hits first. */
+  topUsed(selectors: readonly Purge['selector'][], limit: number): Promise<UsedTarget[]> {
+    return inTurns(this.#using(selectors, limit))
+  }
+
+  async #sweepInTurns(): Promise<void> {
+    if (this.#isSweeping) return
+    this.#isSweeping = true
+    do await setImmediate()
+    while (this.#store.sweep(sweptPerTurn))
+    this.#isSweeping = false
+  }
+
+  #removal(isLarge: boolean): (entry: StoredVariants) => number {
+    return isLarge ? (entry) => this.#store.markDeleted(entry) : ({ key }) => this.#store.delete(key)
+  }
+
+  #select(selector: PurgeSelector): Selection {
     switch (selector.kind) {
       case 'target':
         return {
-          entries: [...store.withTag(targetKey(selector.service, selector.target))],
+          entries: [...this.#store.withTag(targetKey(selector.service, selector.target))],
           isMeant: selector.host === undefined ? every : (key) => partsOfKey(key).host === selector.host,
         }
       case 'tag':
-        return { entries: [...store.withTag(selector.tag)], isMeant: every }
+        return { entries: [...this.#store.withTag(selector.tag)], isMeant: every }
       case 'prefix':
-        return { entries: store.all(), isMeant: isUnder(selector) }
+        return { entries: this.#store.all(), isMeant: isUnder(selector) }
       case 'all':
-        return { entries: store.all(), isMeant: every }
+        return { entries: this.#store.all(), isMeant: every }
       case 'matching':
         return {
-          entries: store.all(),
+          entries: this.#store.all(),
           isMeant: (key) => {
             const { service, target } = partsOfKey(key)
             return selector.matches(service, target)
@@ -278,50 +323,50 @@ export const createInvalidation = (options: InvalidationOptions) => {
     }
   }
 
-  const record = (selector: PurgeSelector): void => {
-    if (selector.kind === 'target') log.record([targetKey(selector.service, selector.target)])
-    else if (selector.kind === 'tag') log.record([selector.tag])
+  #record(selector: PurgeSelector): void {
+    if (selector.kind === 'target') this.#log.record([targetKey(selector.service, selector.target)])
+    else if (selector.kind === 'tag') this.#log.record([selector.tag])
     // No tag describes the selection of the others.
-    else log.recordAll()
+    else this.#log.recordAll()
   }
 
-  const expiry = (): ((entry: StoredVariants) => number) => {
-    const at = readClock(clock)
+  #expiry(): (entry: StoredVariants) => number {
+    const at = readClock(this.#clock)
     return (entry) => {
-      const variants = store.currentVariants(entry)
+      const variants = this.#store.currentVariants(entry)
       for (const variant of variants) limitLifetime(variant, currentAgeMs(variant, at))
       return variants.length
     }
   }
 
   /** What is stored during a pause was requested after the purge, and may be removed too. */
-  function* purging({ selector, mode, dryRun }: Purge): Generator<undefined, number> {
-    if (dryRun) return yield* visiting(select(selector), ({ variants }) => variants.length)
-    record(selector)
+  *#purging({ selector, mode, dryRun }: Purge): Generator<undefined, number> {
+    if (dryRun) return yield* visiting(this.#select(selector), ({ variants }) => variants.length)
+    this.#record(selector)
     if (selector.kind === 'all' && mode === 'hard') {
-      const entries = store.clear()
-      report({ kind: 'invalidated', by: 'purge', entries, cut: fetches.cutAll() })
+      const entries = this.#store.clear()
+      this.#report({ kind: 'invalidated', by: 'purge', entries, cut: this.#fetches.cutAll() })
       return entries
     }
-    const selection = select(selector)
+    const selection = this.#select(selector)
     const isLarge = selection.entries.length > keysPerTurn
-    const visit = mode === 'hard' ? removal(isLarge) : expiry()
+    const visit = mode === 'hard' ? this.#removal(isLarge) : this.#expiry()
     let cut = 0
     const entries = yield* visiting(selection, (entry) => {
-      cut += fetches.cut(entry.key)
+      cut += this.#fetches.cut(entry.key)
       return visit(entry)
     })
-    if (isLarge) void sweepInTurns()
-    report({ kind: 'invalidated', by: 'purge', entries, cut })
+    if (isLarge) void this.#sweepInTurns()
+    this.#report({ kind: 'invalidated', by: 'purge', entries, cut })
     return entries
   }
 
   /** Memory for a few times the limit, however many entries are selected. */
-  function* using(selectors: readonly PurgeSelector[], limit: number): Generator<undefined, UsedTarget[]> {
+  *#using(selectors: readonly PurgeSelector[], limit: number): Generator<undefined, UsedTarget[]> {
     let used: readonly UsedTarget[] = []
     for (const selector of selectors) {
       const targets: UsedTarget[] = [...used]
-      yield* visiting(select(selector), (entry) => {
+      yield* visiting(this.#select(selector), (entry) => {
         const target = usedTarget(entry)
         if (target !== undefined) targets.push(target)
         if (targets.length > 4 * limit) targets.splice(0, targets.length, ...topTargets(targets, limit))
@@ -330,33 +375,5 @@ export const createInvalidation = (options: InvalidationOptions) => {
       used = topTargets(targets, limit)
     }
     return [...used]
-  }
-
-  /** Until `forMs` have passed no response with one of the tags is stored; stored responses stay. */
-  const doubt = (tags: readonly string[], forMs: number): void => {
-    const now = clock.monotonic()
-    unsettled.add(tags, now, now + forMs)
-  }
-
-  return {
-    invalidate,
-    /** Until the returned function is called, once, no response with one of the tags is stored; stored responses stay. */
-    quarantine: (tags: readonly string[]): (() => void) => unsettled.open(tags),
-    doubt,
-    /** As `invalidate`, for a write that may still be carried out: until `forMs` have passed no response with one of the tags is stored. */
-    suspect: (tags: readonly string[], forMs: number, by?: InvalidationCause) => {
-      doubt(tags, forMs)
-      return invalidate(tags, by)
-    },
-    purge: (purge: Purge) => {
-      const steps = purging(purge)
-      let step = steps.next()
-      while (step.done !== true) step = steps.next()
-      return step.value
-    },
-    /** As `purge`, with pauses in which readers are served. */
-    purgeInTurns: (purge: Purge) => inTurns(purging(purge)),
-    /** The targets that a purge would concern and that any client may read, those with most hits first. */
-    topUsed: (selectors: readonly Purge['selector'][], limit: number) => inTurns(using(selectors, limit)),
   }
 }

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
-import type { PostResponse } from '../cache/cache.ts'
 import { decideCaching } from '../cache/decide-caching.ts'
+import type { PostResponse } from '../cache/post-response.ts'
 import { bufferedResponse } from '../http/bodies/read-body.ts'
 import { headerValue } from '../http/headers/header-lines.ts'
 import { isEventStream } from '../http/headers/media-type.ts'

@@ -9,11 +9,11 @@ import type { UpstreamOptions } from './options.ts'
 import { createBreaker } from './send/breaker.ts'
 import { createPacePoll, pollIntervalMs, RequestsInFlight } from './send/in-flight.ts'
 import { createRetryBudget } from './send/retry-budget.ts'
-import { createSlots } from './send/slots.ts'
+import { Slots } from './send/slots.ts'
 import { type UpstreamDeps, UpstreamRequest } from './send/upstream-request.ts'
 import { sharedLookup, systemLookup } from './targets/connector.ts'
 import { startProbes } from './targets/probe.ts'
-import { createTargets, isDown, type Target } from './targets/targets.ts'
+import { isDown, type Target, Targets } from './targets/targets.ts'
 
 const snapshotOf = (target: Target) => ({
   origin: target.origin,
@@ -38,14 +38,14 @@ export const createUpstream = (
     readonly report: (event: UpstreamEvent) => void
   },
 ) => {
-  const slots = createSlots({
+  const slots = new Slots({
     max: options.maxConcurrent,
     queueMax: options.queue.max,
     queueTimeoutMs: options.queue.timeoutMs,
     clientShare: options.clientShare,
   })
   const lookup = deps.lookup === undefined ? systemLookup : sharedLookup(deps.lookup)
-  const targets = createTargets(options, lookup, deps.report)
+  const targets = new Targets(options, lookup, deps.report)
   const budget = createRetryBudget(options.retry.budget)
   const breaker = createBreaker({ ...options.breaker, service: options.service }, deps.report)
   const longResponses = createFairTurns(longResponsesPerTurn)

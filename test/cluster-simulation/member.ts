@@ -1,4 +1,4 @@
-import { createCache } from '../../src/cache/cache.ts'
+import { Cache } from '../../src/cache/cache.ts'
 import type { CacheRule } from '../../src/cache/decide-caching.ts'
 import type { Purge } from '../../src/cache/invalidation.ts'
 import type { Clock } from '../../src/clock.ts'
@@ -109,7 +109,7 @@ export const startMember = async (
     },
   }
   const membership = await prepareMembership({ config, clock, logger, metrics, worker })
-  const cache = createCache({
+  const cache = new Cache({
     ...membership?.forCache,
     maxBytes: 1_000_000,
     maxHeapBytes: Number.POSITIVE_INFINITY,

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CacheResponse } from '../../src/cache/cache-read.ts'
 import type { Encodings } from '../../src/cache/respond/encodings.ts'
-import { createResponder, type Responder } from '../../src/cache/respond/responder.ts'
+import { Responder } from '../../src/cache/respond/responder.ts'
 import { createStoredResponse } from '../../src/cache/store/stored-response.ts'
 import { match, validate } from '../../src/exchange/admit.ts'
 import type { PipelineEvent } from '../../src/exchange/events.ts'
@@ -19,8 +19,7 @@ import { readOf, safePolicy, startOfTest } from '../unit/cache/cache-fixture.ts'
 // What a busy hit remembers (the response of this second, the canonical form of a target) is never another decision than
 // the one that is made when nothing is remembered.
 
-const uncodedOnly: Encodings = {
-  codedFrom: () => Number.POSITIVE_INFINITY,
+const uncodedOnly: Pick<Encodings, 'formFor'> = {
   formFor: (stored) => stored,
 }
 
@@ -109,11 +108,11 @@ describe('memories of the hit path', () => {
   test('a shared response equals the one that each reader would get alone', () => {
     fc.assert(
       fc.property(storedResponses, fc.array(asks, { minLength: 10, maxLength: 20 }), (response, sequence) => {
-        const warm = createResponder(uncodedOnly)
+        const warm = new Responder(uncodedOnly)
         for (const { method, headers, ageMs } of sequence) {
           const read = readOf({ method, headers })
           const at = { now: startOfTest + ageMs, monotonic: ageMs }
-          const cold = createResponder(uncodedOnly)
+          const cold = new Responder(uncodedOnly)
           expect(boundary(hitOf(warm, response, read, ageMs, at))).toBe(
             boundary(hitOf(cold, { ...response, prepared: -1 }, read, ageMs, at)),
           )
@@ -126,7 +125,7 @@ describe('memories of the hit path', () => {
   test('from the second hit on the text of the header is ready, and its lines are those of the response', () => {
     fc.assert(
       fc.property(fc.array(asks, { minLength: 10, maxLength: 20 }), (sequence) => {
-        const responder = createResponder(uncodedOnly)
+        const responder = new Responder(uncodedOnly)
         const response = stored(200, ['ETag', tag, 'Date', 'Thu, 01 Jan 2026 00:00:00 GMT'])
         let hits = 0
         let elapsed = 0
@@ -146,7 +145,7 @@ describe('memories of the hit path', () => {
   })
 
   test('a changed copy of a stored response does not serve the prepared hits of the original', () => {
-    const responses = createResponder(uncodedOnly)
+    const responses = new Responder(uncodedOnly)
     const response = stored(200, ['ETag', tag, 'X-Of', 'record'])
     const at = { now: startOfTest, monotonic: 0 }
     const ask = (of: typeof response) => hitOf(responses, of, readOf(), 0, at)
@@ -165,7 +164,7 @@ describe('memories of the hit path', () => {
     [tag, `W/${tag}`],
     [`W/${tag}`, tag],
   ])('readers share the 304 to %s and to %s', (given, asked) => {
-    const responses = createResponder(uncodedOnly)
+    const responses = new Responder(uncodedOnly)
     const response = stored(200, ['ETag', given])
     const at = { now: startOfTest, monotonic: 0 }
     const ask = (wanted: string) =>

@@ -301,67 +301,80 @@ export class CollapsedFetch {
   }
 }
 
-export const createInFlightFetches = (run: RunFetch) => {
-  const table = new InFlightTable<CollapsedFetch>()
-  const inFlight: CollapsedFetch[] = []
-  let order = 0
+export class InFlightFetches {
+  readonly #run: RunFetch
+  readonly #table = new InFlightTable<CollapsedFetch>()
+  readonly #inFlight: CollapsedFetch[] = []
+  #order = 0
+
+  constructor(run: RunFetch) {
+    this.#run = run
+  }
+
+  /** The fetch of a key that a later reader may join. */
+  find(key: string, variant: string): CollapsedFetch | undefined {
+    return this.#table.find(key, variant)
+  }
+
+  start(start: FetchStart): CollapsedFetch {
+    this.#order += 1
+    const fetch = new CollapsedFetch(start, this.#order, this.#inFlight.length, this.#table)
+    this.#inFlight.push(fetch)
+    void this.#begin(fetch).then(
+      (outcome) => this.#settle(fetch, outcome),
+      (error: unknown) => this.#settle(fetch, { kind: 'failed', error, hasBegun: false }),
+    )
+    return fetch
+  }
+
+  /** No later reader joins a fetch of the key; the readers that wait still get its outcome. Returns the number of fetches. */
+  cut(key: string): number {
+    return this.#inFlight.length === 0 ? 0 : this.#table.removeAll(key)
+  }
+
+  cutAll(): number {
+    return this.#table.clear()
+  }
+
+  /** The order of a response that is stored without a fetch. */
+  nextOrder(): number {
+    this.#order += 1
+    return this.#order
+  }
+
+  abortAll(): void {
+    for (const { signal } of [...this.#inFlight]) signal.end(new GatewayError('shutting_down'))
+    this.#table.clear()
+  }
 
   /** `waiting` or `streaming` → `ended`. */
-  const end = (fetch: CollapsedFetch): void => {
-    table.remove(fetch)
+  #end(fetch: CollapsedFetch): void {
+    this.#table.remove(fetch)
     // The last one moves to the position that becomes free.
-    const last = inFlight.pop()
+    const last = this.#inFlight.pop()
     if (last !== undefined && last !== fetch) {
-      inFlight[fetch.position] = last
+      this.#inFlight[fetch.position] = last
       last.position = fetch.position
     }
     fetch.state = 'ended'
   }
+
   /** `waiting` → `streaming` or `ended`. */
-  const settle = (fetch: CollapsedFetch, outcome: FetchOutcome): void => {
+  #settle(fetch: CollapsedFetch, outcome: FetchOutcome): void {
     if (outcome.kind === 'streaming') {
       fetch.state = 'streaming'
-      void outcome.end.then(() => end(fetch))
+      void outcome.end.then(() => this.#end(fetch))
       fetch.signal.addEventListener('abort', () => outcome.fill.stop(fetch.signal.reason as Error))
-    } else end(fetch)
+    } else this.#end(fetch)
     fetch.settle(outcome)
   }
 
   /** Always a promise: a fetch settles when the reader that starts it waits for it. */
-  const begin = (fetch: FetchRequest): Promise<FetchOutcome> => {
+  #begin(fetch: FetchRequest): Promise<FetchOutcome> {
     try {
-      return Promise.resolve(run(fetch))
+      return Promise.resolve(this.#run(fetch))
     } catch (error) {
       return Promise.reject(error)
     }
   }
-
-  return {
-    /** The fetch of a key that a later reader may join. */
-    find: (key: string, variant: string) => table.find(key, variant),
-    start: (start: FetchStart) => {
-      order += 1
-      const fetch = new CollapsedFetch(start, order, inFlight.length, table)
-      inFlight.push(fetch)
-      void begin(fetch).then(
-        (outcome) => settle(fetch, outcome),
-        (error: unknown) => settle(fetch, { kind: 'failed', error, hasBegun: false }),
-      )
-      return fetch
-    },
-    /** No later reader joins a fetch of the key; the readers that wait still get its outcome. Returns the number of fetches. */
-    cut: (key: string) => (inFlight.length === 0 ? 0 : table.removeAll(key)),
-    cutAll: () => table.clear(),
-    /** The order of a response that is stored without a fetch. */
-    nextOrder: () => {
-      order += 1
-      return order
-    },
-    abortAll: () => {
-      for (const { signal } of [...inFlight]) signal.end(new GatewayError('shutting_down'))
-      table.clear()
-    },
-  }
 }
-
-export type InFlightFetches = ReturnType<typeof createInFlightFetches>

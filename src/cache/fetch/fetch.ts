@@ -22,7 +22,6 @@ import type { StoredResponse } from '../store/stored-response.ts'
 import type {
   FetchOutcome,
   FetchRequest,
-  RunFetch,
   ShareableOutcome,
   StreamEnd,
   UnshareableOutcome,
@@ -71,106 +70,133 @@ type FetchOptions = {
 const lengthOf = (head: ResponseHead, content: Buffer | Readable): number =>
   Buffer.isBuffer(content) ? content.length : (declaredLength(head) ?? 0)
 
-/** Makes the function that sends a read to the upstream and stores what may be stored. */
-export const createFetch = (options: FetchOptions): RunFetch => {
-  const { store, storage, clock, report, budget, maxEntryBytes } = options
+/** Sends a read to the upstream, and stores what may be stored. */
+export class UpstreamFetch {
+  readonly #store: MemoryStore
+  readonly #storage: ResponseStorage
+  readonly #clock: Clock
+  readonly #report: (event: CacheEvent) => void
+  readonly #budget: ByteBudget
+  readonly #maxEntryBytes: number
 
-  const received = (response: GatewayResponse, requested: Moment): UpstreamResponse => ({
-    response,
-    times: { requested, received: readClock(clock) },
-  })
-
-  const request = async (fetch: FetchRequest, headers: HeaderValues): Promise<UpstreamResponse> => {
-    const requested = readClock(clock)
-    return received(await send(fetch, headers), requested)
+  constructor(options: FetchOptions) {
+    this.#store = options.store
+    this.#storage = options.storage
+    this.#clock = options.clock
+    this.#report = options.report
+    this.#budget = options.budget
+    this.#maxEntryBytes = options.maxEntryBytes
   }
 
-  const reservationFor = ({ read }: FetchRequest): Reservation => budget('fill', read.client ?? '')
+  run(fetch: FetchRequest): FetchOutcome | Promise<FetchOutcome> {
+    const { read, stored } = fetch
+    this.#report({ kind: 'forwarded', service: read.service, reason: fetch.reason })
+    if (isHead(read.method))
+      return this.#request(fetch, noHeaders).then((upstream) => this.#handleHead(fetch, upstream))
+    return stored === undefined ? this.#fetchWhole(fetch) : this.#validate(fetch, stored)
+  }
 
-  const shareable = (
+  #received(response: GatewayResponse, requested: Moment): UpstreamResponse {
+    return {
+      response,
+      times: { requested, received: readClock(this.#clock) },
+    }
+  }
+
+  async #request(fetch: FetchRequest, headers: HeaderValues): Promise<UpstreamResponse> {
+    const requested = readClock(this.#clock)
+    return this.#received(await send(fetch, headers), requested)
+  }
+
+  #reservationFor({ read }: FetchRequest): Reservation {
+    return this.#budget('fill', read.client ?? '')
+  }
+
+  #shareable(
     { read, since }: FetchRequest,
     stored: StoredResponse,
     facts: Pick<ShareableOutcome, 'upstreamStatus' | 'validated' | 'ownHeaders'>,
-  ): ShareableOutcome => {
-    const result = storage.store(read, stored, since)
+  ): ShareableOutcome {
+    const result = this.#storage.store(read, stored, since)
     return { kind: 'shareable', ...result, ...facts }
   }
 
-  const unshareable = (
+  #unshareable(
     { read }: FetchRequest,
     response: GatewayResponse,
     reason: NoStoreReason,
     upstreamStatus: number = response.status,
-  ): UnshareableOutcome => {
+  ): UnshareableOutcome {
     const { service, route } = read
-    report({ kind: 'not-stored', service, route, reason })
+    this.#report({ kind: 'not-stored', service, route, reason })
     return { kind: 'unshareable', response, upstreamStatus, reason }
   }
 
-  const make = (
+  #make(
     fetch: FetchRequest,
     { response, times }: UpstreamResponse,
     content: Buffer,
     more?: SentForms,
-  ): StoredResponse => storage.create(fetch, { head: response, content }, times, more)
+  ): StoredResponse {
+    return this.#storage.create(fetch, { head: response, content }, times, more)
+  }
 
-  const complete = (
-    fetch: FetchRequest,
-    { response }: UpstreamResponse,
-    stored: StoredResponse,
-  ): ShareableOutcome =>
-    shareable(fetch, stored, {
+  #complete(fetch: FetchRequest, { response }: UpstreamResponse, stored: StoredResponse): ShareableOutcome {
+    return this.#shareable(fetch, stored, {
       upstreamStatus: response.status,
       validated: false,
       ownHeaders: headersNotStored(response),
     })
+  }
 
   /** Stored, or a server error. */
-  const completeOrError = (
+  #completeOrError(
     fetch: FetchRequest,
     upstream: UpstreamResponse,
     stored: StoredResponse,
     isStored: boolean,
-  ): FetchOutcome => (isStored ? complete(fetch, upstream, stored) : { kind: 'server-error', stored })
+  ): FetchOutcome {
+    return isStored ? this.#complete(fetch, upstream, stored) : { kind: 'server-error', stored }
+  }
 
   /** The form in which the upstream sent it is kept, for clients that accept it. */
-  const storeDecoded = (
+  #storeDecoded(
     fetch: FetchRequest,
     upstream: UpstreamResponse,
     codedContent: Buffer,
     coding: Decodable,
     content: Buffer,
     isStored: boolean,
-  ): FetchOutcome => {
+  ): FetchOutcome {
     const { response, times } = upstream
     const head = decodedHead(response)
-    const stored = storage.create(fetch, { head, content }, times, {
+    const stored = this.#storage.create(fetch, { head, content }, times, {
       upstreamTag: headerValue(response.headers, 'etag'),
       forms: coding === 'deflate' ? [] : [{ coding, content: ownBytes(codedContent) }],
     })
-    return completeOrError(fetch, upstream, stored, isStored)
+    return this.#completeOrError(fetch, upstream, stored, isStored)
   }
 
   /**
    * Reads a coded content whole and undoes its coding, so that one stored response serves every client. A response that cannot be
    * decoded within the bounds is sent unchanged to the client that accepts its coding.
    */
-  const readCoded = async (
+  async #readCoded(
     fetch: FetchRequest,
     upstream: UpstreamResponse,
     content: Buffer | Readable,
     coding: Decodable,
     isStored: boolean,
-  ): Promise<FetchOutcome> => {
+  ): Promise<FetchOutcome> {
     const { response } = upstream
     let codedContent = content
     if (!Buffer.isBuffer(codedContent)) {
-      const fill = new Fill(response, codedContent, maxEntryBytes, reservationFor(fetch))
-      const end = await fill.endOrLongerThan(maxEntryBytes, delayOf(response, isStored))
-      if (end === undefined) return decodeOnTheWay(fetch, upstream, fill, coding)
+      const fill = new Fill(response, codedContent, this.#maxEntryBytes, this.#reservationFor(fetch))
+      const end = await fill.endOrLongerThan(this.#maxEntryBytes, delayOf(response, isStored))
+      if (end === undefined) return this.#decodeOnTheWay(fetch, upstream, fill, coding)
       if (end.kind === 'failed') throw end.error
       if (end.kind === 'overflowed')
-        return unshareable(
+        return this.#unshareable(
           fetch,
           { ...response, content: fill.reader(fetch.read.client) },
           fill.reasonOfOverflow,
@@ -179,37 +205,37 @@ export const createFetch = (options: FetchOptions): RunFetch => {
     }
     const decoder = createDecoder(coding)
     decoder.end(codedContent)
-    const fill = new Fill(decodedHead(response), decoder, maxEntryBytes, reservationFor(fetch))
+    const fill = new Fill(decodedHead(response), decoder, this.#maxEntryBytes, this.#reservationFor(fetch))
     const end = await fill.done
     if (end.kind === 'complete')
-      return storeDecoded(fetch, upstream, codedContent, coding, end.content, isStored)
+      return this.#storeDecoded(fetch, upstream, codedContent, coding, end.content, isStored)
     fill.abandon()
     const reason = end.kind === 'failed' ? 'coding' : fill.reasonOfOverflow
-    return unshareable(fetch, { ...response, content: codedContent }, reason)
+    return this.#unshareable(fetch, { ...response, content: codedContent }, reason)
   }
 
-  const readStream = async (
+  async #readStream(
     fetch: FetchRequest,
     upstream: UpstreamResponse,
     source: Readable,
     isStored: boolean,
     more?: SentForms,
-  ): Promise<FetchOutcome> => {
+  ): Promise<FetchOutcome> {
     const { response } = upstream
     // An error is read whole: something stale may be served instead of it.
-    const maxDelayedBytes = isStored && !isServerError(response) ? delayedBytes : maxEntryBytes
+    const maxDelayedBytes = isStored && !isServerError(response) ? delayedBytes : this.#maxEntryBytes
     // What is decoded on the way has been delayed before.
     const isLong = more !== undefined || (declaredLength(response) ?? 0) > maxDelayedBytes
-    const fill = new Fill(response, source, maxEntryBytes, reservationFor(fetch))
-    const max = Math.min(maxDelayedBytes, maxEntryBytes)
+    const fill = new Fill(response, source, this.#maxEntryBytes, this.#reservationFor(fetch))
+    const max = Math.min(maxDelayedBytes, this.#maxEntryBytes)
     const end = isLong ? undefined : await fill.endOrLongerThan(max, delayOf(response, isStored))
     switch (end?.kind) {
       case 'complete':
-        return completeOrError(fetch, upstream, make(fetch, upstream, end.content), isStored)
+        return this.#completeOrError(fetch, upstream, this.#make(fetch, upstream, end.content), isStored)
       case 'failed':
         throw end.error
       case 'overflowed':
-        return unshareable(
+        return this.#unshareable(
           fetch,
           { ...response, content: fill.reader(fetch.read.client) },
           fill.reasonOfOverflow,
@@ -217,16 +243,16 @@ export const createFetch = (options: FetchOptions): RunFetch => {
       case undefined:
         return {
           kind: 'streaming',
-          head: storage.createHead(fetch, response, upstream.times),
+          head: this.#storage.createHead(fetch, response, upstream.times),
           upstreamStatus: response.status,
           ownHeaders: headersNotStored(response),
           fill,
           end: fill.done.then((last): StreamEnd => {
             if (last.kind === 'complete')
-              return complete(fetch, upstream, make(fetch, upstream, last.content, more))
+              return this.#complete(fetch, upstream, this.#make(fetch, upstream, last.content, more))
             if (last.kind === 'failed') return { kind: 'failed', error: last.error, hasBegun: true }
             const { service, route } = fetch.read
-            report({ kind: 'not-stored', service, route, reason: fill.reasonOfOverflow })
+            this.#report({ kind: 'not-stored', service, route, reason: fill.reasonOfOverflow })
             fill.abandon()
             return { kind: 'too-large' }
           }),
@@ -235,108 +261,100 @@ export const createFetch = (options: FetchOptions): RunFetch => {
   }
 
   /** A coded stream that goes on is decoded as it passes; the form in which it was sent is not kept. */
-  const decodeOnTheWay = (
+  #decodeOnTheWay(
     fetch: FetchRequest,
     upstream: UpstreamResponse,
     coded: Fill,
     coding: Decodable,
-  ): Promise<FetchOutcome> => {
+  ): Promise<FetchOutcome> {
     const { response, times } = upstream
     const decoder = createDecoder(coding)
     // An error on either side ends both; the fill of the decoded content sees it.
     pipeline(coded.reader(fetch.read.client), decoder, () => {})
     const upstreamTag = headerValue(response.headers, 'etag')
     const decoded = { response: { ...decodedHead(response), content: decoder }, times }
-    return readStream(fetch, decoded, decoder, true, { upstreamTag, forms: [] })
+    return this.#readStream(fetch, decoded, decoder, true, { upstreamTag, forms: [] })
   }
 
-  const handleContent = (
+  #handleContent(
     fetch: FetchRequest,
     upstream: UpstreamResponse,
     content: Buffer | Readable,
     isStored: boolean,
-  ): FetchOutcome | Promise<FetchOutcome> => {
+  ): FetchOutcome | Promise<FetchOutcome> {
     const { response } = upstream
-    if (lengthOf(response, content) > maxEntryBytes) return unshareable(fetch, response, 'too-large')
+    if (lengthOf(response, content) > this.#maxEntryBytes)
+      return this.#unshareable(fetch, response, 'too-large')
     const coding = content === noContent ? plain : contentCodingOf(response)
-    if (coding.kind === 'opaque') return unshareable(fetch, response, 'coding')
-    if (coding.kind === 'coded') return readCoded(fetch, upstream, content, coding.coding, isStored)
-    if (!Buffer.isBuffer(content)) return readStream(fetch, upstream, content, isStored)
-    return completeOrError(fetch, upstream, make(fetch, upstream, content), isStored)
+    if (coding.kind === 'opaque') return this.#unshareable(fetch, response, 'coding')
+    if (coding.kind === 'coded') return this.#readCoded(fetch, upstream, content, coding.coding, isStored)
+    if (!Buffer.isBuffer(content)) return this.#readStream(fetch, upstream, content, isStored)
+    return this.#completeOrError(fetch, upstream, this.#make(fetch, upstream, content), isStored)
   }
 
   /** Without a promise when the content has arrived with the head, as small ones mostly do. */
-  const handleResponse = (
-    fetch: FetchRequest,
-    upstream: UpstreamResponse,
-  ): FetchOutcome | Promise<FetchOutcome> => {
+  #handleResponse(fetch: FetchRequest, upstream: UpstreamResponse): FetchOutcome | Promise<FetchOutcome> {
     const { response, times } = upstream
     const decision = storageOf(response, fetch.read, times.received.now)
     const isStored = decision.kind === 'store'
     if (!isStored && !mayShareError(response, decision.reason, fetch.read.policy)) {
-      return unshareable(fetch, response, decision.reason)
+      return this.#unshareable(fetch, response, decision.reason)
     }
-    return handleContent(fetch, upstream, response.content ?? noContent, isStored)
+    return this.#handleContent(fetch, upstream, response.content ?? noContent, isStored)
   }
 
   /** Freshens the stored response by the head of a 304 or of the response to a HEAD. */
-  const freshen = (
-    fetch: FetchRequest,
-    { response, times }: UpstreamResponse,
-    stored: StoredResponse,
-  ): FetchOutcome => {
+  #freshen(fetch: FetchRequest, { response, times }: UpstreamResponse, stored: StoredResponse): FetchOutcome {
     const head = freshenedHead(stored, response, times.received.now)
     const decision = storageOf(head, fetch.read, times.received.now)
-    const replacement = storage.create(fetch, { head, content: stored.content }, times, {
+    const replacement = this.#storage.create(fetch, { head, content: stored.content }, times, {
       upstreamTag: headerValue(response.headers, 'etag') ?? stored.upstreamTag,
       forms: stored.forms,
     })
     if (decision.kind === 'no-store') {
-      store.delete(stored.key)
+      this.#store.delete(stored.key)
       const { status, headers, content } = replacement
-      return unshareable(fetch, { status, headers, content }, decision.reason, response.status)
+      return this.#unshareable(fetch, { status, headers, content }, decision.reason, response.status)
     }
-    return shareable(fetch, replacement, { upstreamStatus: response.status, validated: true, ownHeaders: [] })
+    return this.#shareable(fetch, replacement, {
+      upstreamStatus: response.status,
+      validated: true,
+      ownHeaders: [],
+    })
   }
 
   /** Has no content to store, but may describe the one that is stored (RFC 9111 §4.3.5). */
-  const handleHead = (fetch: FetchRequest, upstream: UpstreamResponse): FetchOutcome => {
+  #handleHead(fetch: FetchRequest, upstream: UpstreamResponse): FetchOutcome {
     const { stored, read } = fetch
     const { response } = upstream
     if (response.status === 200 && read.policy.profile === 'rfc-shared-cache') {
-      if (stored !== undefined && describesStored(response, stored)) return freshen(fetch, upstream, stored)
-      if (stored !== undefined) store.delete(stored.key)
+      if (stored !== undefined && describesStored(response, stored))
+        return this.#freshen(fetch, upstream, stored)
+      if (stored !== undefined) this.#store.delete(stored.key)
     }
-    return unshareable(fetch, response, 'method')
+    return this.#unshareable(fetch, response, 'method')
   }
 
-  const validate = async (fetch: FetchRequest, stored: StoredResponse): Promise<FetchOutcome> => {
+  async #validate(fetch: FetchRequest, stored: StoredResponse): Promise<FetchOutcome> {
     const validators = validationHeaders(stored)
-    const upstream = await request(fetch, validators)
+    const upstream = await this.#request(fetch, validators)
     if (upstream.response.status !== 304 || Object.keys(validators).length === 0) {
-      return handleResponse(fetch, upstream)
+      return this.#handleResponse(fetch, upstream)
     }
     discard(upstream.response.content)
-    if (confirmsStored(upstream.response, stored)) return freshen(fetch, upstream, stored)
+    if (confirmsStored(upstream.response, stored)) return this.#freshen(fetch, upstream, stored)
     // The 304 is about another representation (RFC 9111 §4.3.4): requested again without conditions.
-    const again = await request(fetch, noHeaders)
+    const again = await this.#request(fetch, noHeaders)
     if (again.response.status === 304)
       throw new GatewayError('upstream_broken', { detail: '304 without a condition' })
-    return handleResponse(fetch, again)
+    return this.#handleResponse(fetch, again)
   }
 
   /** Most misses run this: an async function would leave half as much again to the garbage collector. */
-  const fetchWhole = (fetch: FetchRequest): FetchOutcome | Promise<FetchOutcome> => {
-    const requested = readClock(clock)
+  #fetchWhole(fetch: FetchRequest): FetchOutcome | Promise<FetchOutcome> {
+    const requested = readClock(this.#clock)
     return whenKnown(send(fetch, noHeaders), (response) =>
-      handleResponse(fetch, received(response, requested)),
+      this.#handleResponse(fetch, this.#received(response, requested)),
     )
-  }
-
-  return (fetch) => {
-    const { read, stored } = fetch
-    report({ kind: 'forwarded', service: read.service, reason: fetch.reason })
-    if (isHead(read.method)) return request(fetch, noHeaders).then((upstream) => handleHead(fetch, upstream))
-    return stored === undefined ? fetchWhole(fetch) : validate(fetch, stored)
   }
 }

@@ -122,46 +122,62 @@ type ResolveWaiterOptions = {
 }
 
 /**
- * Makes the function that decides what one reader gets of the outcome of a fetch: a response or a retry. It throws the error of the
- * fetch where the reader gets that.
+ * Decides what one reader gets of the outcome of a fetch: a response or a retry. Throws the error of the fetch where the reader gets
+ * that.
  */
-const createResolveWaiter = (
-  options: ResolveWaiterOptions,
-): ((outcome: FetchOutcome, waiting: WaitingReader) => Resolution | Promise<Resolution>) => {
-  const { responder, log, hitForPass, clock, report } = options
+class WaiterResolver {
+  readonly #responder: Responder
+  readonly #log: InvalidationLog
+  readonly #hitForPass: HitForPass
+  readonly #clock: Clock
+  readonly #report: (event: CacheEvent) => void
 
-  const staleOnError = (
+  constructor(options: ResolveWaiterOptions) {
+    this.#responder = options.responder
+    this.#log = options.log
+    this.#hitForPass = options.hitForPass
+    this.#clock = options.clock
+    this.#report = options.report
+  }
+
+  resolve(outcome: FetchOutcome, waiting: WaitingReader): Resolution | Promise<Resolution> {
+    return outcome.kind === 'streaming' ? this.#afterHead(outcome, waiting) : this.#afterEnd(outcome, waiting)
+  }
+
+  #staleOnError(
     { read, need: { stored } }: WaitingReader,
     failure: 'unreachable' | 'server-error',
-  ): Resolution | undefined => {
-    const at = readClock(clock)
+  ): Resolution | undefined {
+    const at = readClock(this.#clock)
     if (stored === undefined || !mayServeOnError(stored, failure, read.policy.profile, at)) return undefined
-    report({ kind: 'served-stale', service: read.service, reason: 'error', failure })
-    return respond(() => responder.stale(stored, read, at, 'error'))
+    this.#report({ kind: 'served-stale', service: read.service, reason: 'error', failure })
+    return respond(() => this.#responder.stale(stored, read, at, 'error'))
   }
 
-  const share = (stored: StoredResponse, { read, fetch, need, since }: WaitingReader): Resolution => {
-    const at = readClock(clock)
+  #share(stored: StoredResponse, { read, fetch, need, since }: WaitingReader): Resolution {
+    const at = readClock(this.#clock)
     if (varyKey(stored.varyNames, read) !== stored.varyKey) return retryTogether
-    if (since !== fetch.since && isSuperseded(log, stored, fetch.since)) return retryTogether
+    if (since !== fetch.since && isSuperseded(this.#log, stored, fetch.since)) return retryTogether
     if (!mayShare(stored, at)) return retryAlone
-    report({ kind: 'collapsed', service: read.service })
-    return respond(() => responder.collapsed(stored, read, need.reason, at))
+    this.#report({ kind: 'collapsed', service: read.service })
+    return respond(() => this.#responder.collapsed(stored, read, need.reason, at))
   }
 
-  const afterServerError = (stored: StoredResponse, waiting: WaitingReader): Resolution => {
+  #afterServerError(stored: StoredResponse, waiting: WaitingReader): Resolution {
     const { read, need, isLeader, fetch } = waiting
-    const stale = staleOnError(waiting, 'server-error')
+    const stale = this.#staleOnError(waiting, 'server-error')
     if (stale !== undefined) return stale
     if (mayRetry(waiting)) return retryAfterFailure
     const isSameCaller = callerOf(fetch.read) === callerOf(read)
     const isItsOwn = isLeader || (isSameCaller && varyKey(stored.varyNames, read) === stored.varyKey)
     if (!isItsOwn) return retryAlone
-    return respond(() => responder.serverError(stored, read, need.reason, !isLeader, readClock(clock)))
+    return respond(() =>
+      this.#responder.serverError(stored, read, need.reason, !isLeader, readClock(this.#clock)),
+    )
   }
 
-  const afterFailure = (error: unknown, hasBegun: boolean, waiting: WaitingReader): Resolution => {
-    const stale = staleOnError(waiting, 'unreachable')
+  #afterFailure(error: unknown, hasBegun: boolean, waiting: WaitingReader): Resolution {
+    const stale = this.#staleOnError(waiting, 'unreachable')
     if (stale !== undefined) return stale
     const code = error instanceof GatewayError ? error.code : 'internal'
     // The leader's client may have used up its share of the slots, which other clients have not.
@@ -171,49 +187,49 @@ const createResolveWaiter = (
     throw error
   }
 
-  const respondAlone = (outcome: UnshareableOutcome, waiting: WaitingReader): Resolution => {
+  #respondAlone(outcome: UnshareableOutcome, waiting: WaitingReader): Resolution {
     const { read, need } = waiting
     const { response } = outcome
-    const stale = isServerError(response) ? staleOnError(waiting, 'server-error') : undefined
+    const stale = isServerError(response) ? this.#staleOnError(waiting, 'server-error') : undefined
     if (stale !== undefined) {
       discard(response.content)
       return stale
     }
     // A 206 does not describe the whole response, and an error of this request does not apply to the requests of other readers.
     const isOfKey = isGet(read.method) && read.headers['range'] === undefined && !isOfRequest(response)
-    if (isOfKey) hitForPass.add(read.key, clock.monotonic())
-    return respond(() => responder.unshareable(outcome, read, need.reason, readClock(clock)))
+    if (isOfKey) this.#hitForPass.add(read.key, this.#clock.monotonic())
+    return respond(() => this.#responder.unshareable(outcome, read, need.reason, readClock(this.#clock)))
   }
 
-  const afterEnd = (outcome: EndedOutcome, waiting: WaitingReader): Resolution => {
+  #afterEnd(outcome: EndedOutcome, waiting: WaitingReader): Resolution {
     const { read, need, isLeader } = waiting
     switch (outcome.kind) {
       case 'shareable':
-        if (!isLeader) return share(outcome.stored, waiting)
-        hitForPass.delete(read.key)
-        return respond(() => responder.fetched(outcome, read, need.reason, readClock(clock)))
+        if (!isLeader) return this.#share(outcome.stored, waiting)
+        this.#hitForPass.delete(read.key)
+        return respond(() => this.#responder.fetched(outcome, read, need.reason, readClock(this.#clock)))
       case 'unshareable':
-        if (isLeader) return respondAlone(outcome, waiting)
+        if (isLeader) return this.#respondAlone(outcome, waiting)
         return isOfRequest(outcome.response) ? retryTogether : retryAlone
       case 'server-error':
-        return afterServerError(outcome.stored, waiting)
+        return this.#afterServerError(outcome.stored, waiting)
       case 'failed':
-        return afterFailure(outcome.error, outcome.hasBegun, waiting)
+        return this.#afterFailure(outcome.error, outcome.hasBegun, waiting)
     }
   }
 
-  const follow = (outcome: StreamingOutcome, waiting: WaitingReader, at: Moment): Resolution => {
+  #follow(outcome: StreamingOutcome, waiting: WaitingReader, at: Moment): Resolution {
     const { read, need, isLeader, fetch } = waiting
     const readerOf = outcome.fill.place()
-    if (isLeader) hitForPass.delete(read.key)
-    else report({ kind: 'collapsed', service: read.service })
+    if (isLeader) this.#hitForPass.delete(read.key)
+    else this.#report({ kind: 'collapsed', service: read.service })
     return respond(() => {
       const content = readerOf(read.client).once('close', () => fetch.leave())
-      return responder.streamed(outcome, content, read, need.reason, !isLeader, at)
+      return this.#responder.streamed(outcome, content, read, need.reason, !isLeader, at)
     })
   }
 
-  const waitForEnd = async (outcome: StreamingOutcome, waiting: WaitingReader): Promise<Resolution> => {
+  async #waitForEnd(outcome: StreamingOutcome, waiting: WaitingReader): Promise<Resolution> {
     const { read, fetch, isLeader } = waiting
     const { fill, head, ownHeaders, upstreamStatus } = outcome
     // If the content turns out too large to be stored, the leader streams it: a second fetch would give the same.
@@ -222,39 +238,38 @@ const createResolveWaiter = (
       const end = await fetch.waitForEnd(outcome, read.signal)
       if (end.kind !== 'too-large') {
         content?.destroy()
-        return afterEnd(end, waiting)
+        return this.#afterEnd(end, waiting)
       }
       if (content === undefined) return retryAlone
       const headers = [...head.headers, ...ownHeaders]
       const response = { status: head.status, headers, content } as const
       const reason = fill.reasonOfOverflow
       const unshareable: UnshareableOutcome = { kind: 'unshareable', response, upstreamStatus, reason }
-      return respond(() => responder.unshareable(unshareable, read, waiting.need.reason, readClock(clock)))
+      return respond(() =>
+        this.#responder.unshareable(unshareable, read, waiting.need.reason, readClock(this.#clock)),
+      )
     } catch (error) {
       content?.destroy()
       throw error
     }
   }
 
-  const afterHead = (outcome: StreamingOutcome, waiting: WaitingReader): Resolution | Promise<Resolution> => {
+  #afterHead(outcome: StreamingOutcome, waiting: WaitingReader): Resolution | Promise<Resolution> {
     const { read, fetch, isLeader } = waiting
     const { fill, end } = outcome
-    const at = readClock(clock)
+    const at = readClock(this.#clock)
     if (isLeader) {
       void end.then(({ kind }) => {
         const isTooLarge = kind === 'too-large' && fill.reasonOfOverflow === 'too-large'
-        if (isTooLarge) hitForPass.add(read.key, clock.monotonic())
+        if (isTooLarge) this.#hitForPass.add(read.key, this.#clock.monotonic())
       })
     }
     const use = useOfStream(outcome, waiting, at)
-    if (use === 'follow') return follow(outcome, waiting, at)
-    if (use === 'wait') return waitForEnd(outcome, waiting)
+    if (use === 'follow') return this.#follow(outcome, waiting, at)
+    if (use === 'wait') return this.#waitForEnd(outcome, waiting)
     fetch.leave()
     return use
   }
-
-  return (outcome, waiting) =>
-    outcome.kind === 'streaming' ? afterHead(outcome, waiting) : afterEnd(outcome, waiting)
 }
 
 type RespondByFetchOptions = {
@@ -305,74 +320,120 @@ type WaitAttempt = {
 }
 
 /** Responds to readers that need a fetch: each joins one in flight, or starts one. */
-export const createRespondByFetch = (options: RespondByFetchOptions) => {
-  const { store, log, fetches, hitForPass, responder, reuse, lease, clock, report } = options
-  const resolveWaiter = createResolveWaiter(options)
-  const turns = createFairTurns(followersPerTurn)
+export class FetchReaders {
+  readonly #store: MemoryStore
+  readonly #log: InvalidationLog
+  readonly #fetches: InFlightFetches
+  readonly #hitForPass: HitForPass
+  readonly #responder: Responder
+  readonly #reuse: (read: CacheRead, at: Moment) => Reuse
+  readonly #lease: Lease | undefined
+  readonly #clock: Clock
+  readonly #report: (event: CacheEvent) => void
+  readonly #resolveWaiter: WaiterResolver
+  readonly #turns = createFairTurns(followersPerTurn)
+
+  constructor(options: RespondByFetchOptions) {
+    this.#store = options.store
+    this.#log = options.log
+    this.#fetches = options.fetches
+    this.#hitForPass = options.hitForPass
+    this.#responder = options.responder
+    this.#reuse = options.reuse
+    this.#lease = options.lease
+    this.#clock = options.clock
+    this.#report = options.report
+    this.#resolveWaiter = new WaiterResolver(options)
+  }
+
+  /** Rejects with what `forward` rejects with. */
+  respond(read: CacheRead, forward: Forward, need: FetchNeeded): Promise<CacheResponse> {
+    return new Promise<CacheResponse>((resolve, reject) => {
+      const reader = { read, forward, first: need, resolve, reject }
+      this.#wait(reader, { need, alone: this.#fetchesAlone(read), hasRetried: false, waits: 1 })
+    })
+  }
+
+  /** Fetches in the background what was served stale. */
+  revalidate(read: CacheRead, forward: Forward, stored: StoredResponse): void {
+    // The response to a HEAD has no content to store.
+    if (isHead(read.method) || this.#fetches.find(read.key, this.#variantOf(read)) !== undefined) return
+    const fetch = this.#start(read, forward, { kind: 'fetch', reason: 'stale', stored }, 'background')
+    void fetch.ended().then(({ kind }) => {
+      if (kind === 'failed') this.#report({ kind: 'background-failed', service: read.service })
+    })
+  }
 
   /** Readers of one key share a fetch only if they select the same response, by the selecting headers known so far. */
-  const variantOf = (read: CacheRead): string => {
-    const newest = store.peek(read.key).at(-1)
+  #variantOf(read: CacheRead): string {
+    const newest = this.#store.peek(read.key).at(-1)
     return newest === undefined ? '' : varyKey(newest.varyNames, read)
   }
 
-  const start = (
+  #start(
     read: CacheRead,
     forward: Forward,
     { reason, stored }: FetchNeeded,
     mode: FetchStart['mode'],
-  ): CollapsedFetch =>
-    fetches.start({
+  ): CollapsedFetch {
+    return this.#fetches.start({
       read,
       forward,
       reason,
       stored,
       rangeHeaders: mode === 'alone' ? rangeHeaders(read) : noHeaders,
-      variant: variantOf(read),
-      since: log.sequence,
+      variant: this.#variantOf(read),
+      since: this.#log.sequence,
       mode,
     })
+  }
 
-  const fetchesAlone = (read: CacheRead): boolean =>
-    isHead(read.method) ||
-    read.headers['range'] !== undefined ||
-    carriesOwnCredential(read) ||
-    read.isOutOfConfiguration?.() === true ||
-    hitForPass.has(read.key, clock.monotonic())
+  #fetchesAlone(read: CacheRead): boolean {
+    return (
+      isHead(read.method) ||
+      read.headers['range'] !== undefined ||
+      carriesOwnCredential(read) ||
+      read.isOutOfConfiguration?.() === true ||
+      this.#hitForPass.has(read.key, this.#clock.monotonic())
+    )
+  }
 
   /**
    * False if a tag that follows from the request was invalidated since the fetch started. Tags that follow
    * from the response are compared when it has arrived.
    */
-  const mayJoin = (fetch: CollapsedFetch, read: CacheRead): boolean =>
-    (lease === undefined || lease.isCurrent(readClock(clock))) &&
-    (fetch.since === log.sequence || !log.invalidatedSince(expectedTags(read), fetch.since))
+  #mayJoin(fetch: CollapsedFetch, read: CacheRead): boolean {
+    return (
+      (this.#lease === undefined || this.#lease.isCurrent(readClock(this.#clock))) &&
+      (fetch.since === this.#log.sequence || !this.#log.invalidatedSince(expectedTags(read), fetch.since))
+    )
+  }
 
-  const join = (
+  #join(
     read: CacheRead,
     forward: Forward,
     need: FetchNeeded,
     alone: boolean,
     hasRetried: boolean,
-  ): WaitingReader => {
-    const since = log.sequence
-    const inFlight = alone ? undefined : fetches.find(read.key, variantOf(read))
-    if (inFlight !== undefined && mayJoin(inFlight, read)) {
+  ): WaitingReader {
+    const since = this.#log.sequence
+    const inFlight = alone ? undefined : this.#fetches.find(read.key, this.#variantOf(read))
+    if (inFlight !== undefined && this.#mayJoin(inFlight, read)) {
       return { read, need, since, fetch: inFlight, isLeader: false, hasRetried }
     }
     // Later readers join the fetch that starts now instead.
-    if (inFlight !== undefined) fetches.cut(read.key)
-    const fetch = start(read, forward, need, alone ? 'alone' : 'shared')
+    if (inFlight !== undefined) this.#fetches.cut(read.key)
+    const fetch = this.#start(read, forward, need, alone ? 'alone' : 'shared')
     return { read, need, since, fetch, isLeader: true, hasRetried }
   }
 
   /** What a reader does next is decided at once, so that all of them join the same retry; its response is made in its turn. */
-  const inTurn = ({ read, reject }: FetchReader, isLeader: boolean, work: () => void): void => {
+  #inTurn({ read, reject }: FetchReader, isLeader: boolean, work: () => void): void {
     if (isLeader) {
       work()
       return
     }
-    turns.begin(read.client ?? '', () => {
+    this.#turns.begin(read.client ?? '', () => {
       try {
         work()
       } catch (error) {
@@ -382,17 +443,19 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
   }
 
   /** One turn of the loop: waits for a fetch, and answers by it or waits again. By calls, since each promise shows in what a miss costs. */
-  const wait = (reader: FetchReader, attempt: WaitAttempt): void => {
+  #wait(reader: FetchReader, attempt: WaitAttempt): void {
     const { read, reject } = reader
-    const waiting = join(read, reader.forward, attempt.need, attempt.alone, attempt.hasRetried)
+    const waiting = this.#join(read, reader.forward, attempt.need, attempt.alone, attempt.hasRetried)
     const { isLeader } = waiting
-    const failed = (error: unknown): void => inTurn(reader, isLeader, () => reject(error))
+    const failed = (error: unknown): void => this.#inTurn(reader, isLeader, () => reject(error))
     const settled = (outcome: FetchOutcome): void => {
       try {
-        const resolved = resolveWaiter(outcome, waiting)
+        const resolved = this.#resolveWaiter.resolve(outcome, waiting)
         if (resolved instanceof Promise)
-          resolved.then((resolution) => respondOrRetry(reader, attempt, isLeader, resolution)).catch(failed)
-        else respondOrRetry(reader, attempt, isLeader, resolved)
+          resolved
+            .then((resolution) => this.#respondOrRetry(reader, attempt, isLeader, resolution))
+            .catch(failed)
+        else this.#respondOrRetry(reader, attempt, isLeader, resolved)
       } catch (error) {
         failed(error)
       }
@@ -400,47 +463,29 @@ export const createRespondByFetch = (options: RespondByFetchOptions) => {
     waiting.fetch.wait(read.signal, settled, reject)
   }
 
-  const respondOrRetry = (
+  #respondOrRetry(
     reader: FetchReader,
     attempt: WaitAttempt,
     isLeader: boolean,
     resolution: Resolution,
-  ): void => {
+  ): void {
     if (resolution.kind === 'respond') {
-      inTurn(reader, isLeader, () => reader.resolve(resolution.response()))
+      this.#inTurn(reader, isLeader, () => reader.resolve(resolution.response()))
       return
     }
-    const at = readClock(clock)
-    const decision = reuse(reader.read, at)
+    const at = readClock(this.#clock)
+    const decision = this.#reuse(reader.read, at)
     if (decision.kind === 'fresh') {
-      inTurn(reader, isLeader, () =>
-        reader.resolve(responder.collapsed(decision.stored, reader.read, reader.first.reason, at)),
+      this.#inTurn(reader, isLeader, () =>
+        reader.resolve(this.#responder.collapsed(decision.stored, reader.read, reader.first.reason, at)),
       )
       return
     }
-    wait(reader, {
+    this.#wait(reader, {
       need: decision.kind === 'fetch' ? decision : attempt.need,
       alone: retriesAlone(resolution, attempt.waits) || reader.read.isOutOfConfiguration?.() === true,
       hasRetried: attempt.hasRetried || resolution.afterFailure,
       waits: attempt.waits + 1,
     })
-  }
-
-  return {
-    /** Rejects with what `forward` rejects with. */
-    respond: (read: CacheRead, forward: Forward, need: FetchNeeded) =>
-      new Promise<CacheResponse>((resolve, reject) => {
-        const reader = { read, forward, first: need, resolve, reject }
-        wait(reader, { need, alone: fetchesAlone(read), hasRetried: false, waits: 1 })
-      }),
-    /** Fetches in the background what was served stale. */
-    revalidate: (read: CacheRead, forward: Forward, stored: StoredResponse): void => {
-      // The response to a HEAD has no content to store.
-      if (isHead(read.method) || fetches.find(read.key, variantOf(read)) !== undefined) return
-      const fetch = start(read, forward, { kind: 'fetch', reason: 'stale', stored }, 'background')
-      void fetch.ended().then(({ kind }) => {
-        if (kind === 'failed') report({ kind: 'background-failed', service: read.service })
-      })
-    },
   }
 }

@@ -151,22 +151,59 @@ const meets = (
 }
 
 /** Content codings of stored responses: each is made once, for the first request for it. */
-export const createEncodings = (options: EncodingsOptions) => {
-  const { store } = options
-  const offered = availableCodings(options.codings)
+export class Encodings {
+  readonly #options: EncodingsOptions
+  readonly #store: MemoryStore
+  readonly #offered: readonly ('br' | 'gzip' | 'zstd')[]
   /** Clients send a handful of values. */
-  const acceptedByValue = memoize((value) => acceptedForms(value, offered), 64)
-  const acceptedBy = (reader: ReaderFacts): AcceptedForms<Coding> => {
-    const value = requestHeader(reader.headers, 'accept-encoding')
-    return value === undefined || takesUncodedOnly(reader.headers) ? onlyUncoded : acceptedByValue(value)
-  }
+  readonly #acceptedByValue: (text: string) => AcceptedForms<'br' | 'gzip' | 'zstd'>
   /** Forms that are made now, by the content they are made of. */
-  const making = new Map<Buffer, { readonly coding: Coding; readonly form: Promise<CodedForm> }>()
-
+  readonly #making = new Map<Buffer, { readonly coding: Coding; readonly form: Promise<CodedForm> }>()
   /** Contents whose forms do not fit into the cache: they are not compressed again for each reader. */
-  const unfit = new WeakSet<Buffer>()
+  readonly #unfit = new WeakSet<Buffer>()
 
-  const formIn = (stored: StoredResponse, coding: Coding): StoredResponse | undefined => {
+  constructor(options: EncodingsOptions) {
+    this.#options = options
+    this.#store = options.store
+    this.#offered = availableCodings(options.codings)
+    this.#acceptedByValue = memoize((value) => acceptedForms(value, this.#offered), 64)
+  }
+
+  // A caller's own responses only where the service allows it: the length of a compressed secret can reveal it (BREACH).
+  /** Contents from this length on may be coded; `Infinity`: none. */
+  codedFrom({ partition, compresses }: CacheRead): number {
+    return this.#offered.length > 0 && (partition === 'public' || compresses === true)
+      ? this.#options.minBytes
+      : Number.POSITIVE_INFINITY
+  }
+
+  /**
+   * The best form for the reader. Without a promise where a coded form is there, none is wanted, or too much is compressed now;
+   * otherwise the form that the reader prefers is made first.
+   */
+  formFor(stored: StoredResponse, reader: ReaderFacts): StoredResponse | Promise<StoredResponse> {
+    if (!stored.codable || reader.headers['accept-encoding'] === undefined) return stored
+    const accepted = this.#acceptedBy(reader)
+    const [preferredCoding] = accepted.codings
+    if (preferredCoding === undefined || this.#isMade(stored, preferredCoding))
+      return this.#formOf(stored, reader, accepted)
+    const form = this.#make(stored, preferredCoding)
+    const bestForm = this.#formOf(stored, reader, accepted)
+    // With another coded form, or with a precondition, which mostly leads to a 304, there is nothing to wait for.
+    if (form === undefined || bestForm !== stored || isConditional(reader.headers)) return bestForm
+    return form.then((codedForm) =>
+      codedForm.content === undefined ? stored : codedResponse(stored, preferredCoding, codedForm.content),
+    )
+  }
+
+  #acceptedBy(reader: ReaderFacts): AcceptedForms<Coding> {
+    const value = requestHeader(reader.headers, 'accept-encoding')
+    return value === undefined || takesUncodedOnly(reader.headers)
+      ? onlyUncoded
+      : this.#acceptedByValue(value)
+  }
+
+  #formIn(stored: StoredResponse, coding: Coding): StoredResponse | undefined {
     const form = stored.forms.find((codedForm) => codedForm.coding === coding)
     if (form?.content === undefined) return undefined
     form.response ??= codedResponse(stored, coding, form.content)
@@ -174,53 +211,53 @@ export const createEncodings = (options: EncodingsOptions) => {
   }
 
   /** The stored response may have been replaced by a validation or removed meanwhile: it is found by its content. */
-  const addForm = (stored: StoredResponse, form: CodedForm): void => {
-    const current = store
+  #addForm(stored: StoredResponse, form: CodedForm): void {
+    const current = this.#store
       .peek(stored.key)
       .find(({ content, codable }) => codable && content === stored.content)
-    if (current !== undefined && !store.addForm(current, form)) unfit.add(current.content)
+    if (current !== undefined && !this.#store.addForm(current, form)) this.#unfit.add(current.content)
   }
 
   /** Never rejects: readers without a form get the uncoded one. */
-  const makeForm = async (stored: StoredResponse, coding: Coding): Promise<CodedForm> => {
+  async #makeForm(stored: StoredResponse, coding: Coding): Promise<CodedForm> {
     try {
       const content = await compress(stored.content, coding)
       const form = { coding, content: content === undefined ? undefined : ownBytes(content) }
-      addForm(stored, form)
+      this.#addForm(stored, form)
       const bytes = stored.content.length
-      options.report({ kind: 'compressed', coding, bytes, saved: bytes - (content?.length ?? bytes) })
+      this.#options.report({ kind: 'compressed', coding, bytes, saved: bytes - (content?.length ?? bytes) })
       return form
     } catch {
       // For example out of memory; it is not retried.
-      unfit.add(stored.content)
+      this.#unfit.add(stored.content)
       return { coding, content: undefined }
     } finally {
-      making.delete(stored.content)
+      this.#making.delete(stored.content)
     }
   }
 
   /** Undefined when too much is compressed now. */
-  const make = (stored: StoredResponse, coding: Coding): Promise<CodedForm> | undefined => {
-    const now = making.get(stored.content)
+  #make(stored: StoredResponse, coding: Coding): Promise<CodedForm> | undefined {
+    const now = this.#making.get(stored.content)
     if (now !== undefined) return now.coding === coding ? now.form : undefined
-    if (making.size >= maxAtOnce || unfit.has(stored.content)) return undefined
-    const form = makeForm(stored, coding)
-    making.set(stored.content, { coding, form })
+    if (this.#making.size >= maxAtOnce || this.#unfit.has(stored.content)) return undefined
+    const form = this.#makeForm(stored, coding)
+    this.#making.set(stored.content, { coding, form })
     return form
   }
 
   /** If no form is acceptable, the uncoded one (RFC 9110 §12.4.1). */
-  const best = (stored: StoredResponse, accepted: AcceptedForms<Coding>): StoredResponse => {
+  #best(stored: StoredResponse, accepted: AcceptedForms<Coding>): StoredResponse {
     for (const coding of accepted.codings) {
-      const response = formIn(stored, coding)
+      const response = this.#formIn(stored, coding)
       if (response !== undefined) return response
     }
     return stored
   }
 
   /** A client that has an acceptable form keeps it: the 304 must carry the tag of that form (RFC 9111 §4.3.4). */
-  const formOf = (stored: StoredResponse, reader: ReaderFacts, accepted: AcceptedForms<Coding>) => {
-    const bestForm = best(stored, accepted)
+  #formOf(stored: StoredResponse, reader: ReaderFacts, accepted: AcceptedForms<Coding>): StoredResponse {
+    const bestForm = this.#best(stored, accepted)
     const { headers } = reader
     const isRevalidation = headers['if-none-match'] !== undefined
     if (isRevalidation ? asksForTag(headers, currentTag(bestForm)) : headers['if-match'] === undefined)
@@ -231,35 +268,7 @@ export const createEncodings = (options: EncodingsOptions) => {
     return forms.find((form) => meets(reader, form, name)) ?? bestForm
   }
 
-  const isMade = (stored: StoredResponse, preferredCoding: Coding): boolean =>
-    stored.forms.some(({ coding }) => coding === preferredCoding)
-
-  return {
-    // A caller's own responses only where the service allows it: the length of a compressed secret can reveal it (BREACH).
-    /** Contents from this length on may be coded; `Infinity`: none. */
-    codedFrom: ({ partition, compresses }: CacheRead) =>
-      offered.length > 0 && (partition === 'public' || compresses === true)
-        ? options.minBytes
-        : Number.POSITIVE_INFINITY,
-    /**
-     * The best form for the reader. Without a promise where a coded form is there, none is wanted, or too much is compressed now;
-     * otherwise the form that the reader prefers is made first.
-     */
-    formFor: (stored: StoredResponse, reader: ReaderFacts) => {
-      if (!stored.codable || reader.headers['accept-encoding'] === undefined) return stored
-      const accepted = acceptedBy(reader)
-      const [preferredCoding] = accepted.codings
-      if (preferredCoding === undefined || isMade(stored, preferredCoding))
-        return formOf(stored, reader, accepted)
-      const form = make(stored, preferredCoding)
-      const bestForm = formOf(stored, reader, accepted)
-      // With another coded form, or with a precondition, which mostly leads to a 304, there is nothing to wait for.
-      if (form === undefined || bestForm !== stored || isConditional(reader.headers)) return bestForm
-      return form.then((codedForm) =>
-        codedForm.content === undefined ? stored : codedResponse(stored, preferredCoding, codedForm.content),
-      )
-    },
+  #isMade(stored: StoredResponse, preferredCoding: Coding): boolean {
+    return stored.forms.some(({ coding }) => coding === preferredCoding)
   }
 }
-
-export type Encodings = ReturnType<typeof createEncodings>

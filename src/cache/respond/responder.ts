@@ -152,31 +152,152 @@ const headTextOf = (
 const readersOfText = 8
 
 /** Makes the responses of the cache, with Age and Cache-Status (RFC 9111 §5.1, RFC 9211). */
-export const createResponder = (encodings: Encodings) => {
-  const keepText = createLatin1Memo()
+export class Responder {
+  readonly #encodings: Pick<Encodings, 'formFor'>
+  readonly #keepText = createLatin1Memo()
+
+  constructor(encodings: Pick<Encodings, 'formFor'>) {
+    this.#encodings = encodings
+  }
+
+  /** From the second read within one second on, all reads of that second with the same form get the same object. */
+  hit(uncoded: StoredResponse, read: CacheRead, ageMs: number, at: Moment): PerhapsLater {
+    const form = this.#encodings.formFor(uncoded, read)
+    return form instanceof Promise
+      ? form.then((stored) => asMadeOf(this.#hit(stored, read, ageMs, at), uncoded))
+      : this.#hit(form, read, ageMs, at)
+  }
+
+  stale(
+    uncoded: StoredResponse,
+    read: CacheRead,
+    at: Moment,
+    detail: 'revalidating' | 'error',
+  ): CacheResponse {
+    const form = this.#encodings.formFor(uncoded, read)
+    const stored = form instanceof Promise ? uncoded : form
+    const ageMs = currentAgeMs(stored, at)
+    // The ttl of the uncoded form: a purge may have shortened its lifetime since the coded form was made.
+    return this.#aged(stored, read, at, ageMs, hitStatus(ttlOf(uncoded, ageMs, at), detail), 'stale')
+  }
+
+  /** For the reader that started the fetch. */
+  fetched(
+    { stored: uncoded, notStored, validated, upstreamStatus, ownHeaders, fromTier }: ShareableOutcome,
+    read: CacheRead,
+    reason: ForwardReason,
+    at: Moment,
+  ): PerhapsLater {
+    return this.#inForm(uncoded, read, (stored) => {
+      const ageMs = currentAgeMs(stored, at)
+      const ttlSeconds = ttlOf(stored, ageMs, at)
+      if (fromTier === true)
+        return asMadeOf(this.#aged(stored, read, at, ageMs, hitStatus(ttlSeconds, 'shared'), 'hit'), uncoded)
+      const status = forwardedStatus({
+        reason,
+        status: upstreamStatus,
+        ttlSeconds,
+        stored: notStored === undefined,
+        detail: notStored,
+      })
+      const response = withHeaders(stored, [...ownHeaders, 'Cache-Status', status])
+      const reply = respondFor(read, response, validated ? 'revalidated' : 'miss', at)
+      return stored.sentHeaders === undefined ? reply : { ...reply, forDownstream: uncoded }
+    })
+  }
+
+  collapsed(uncoded: StoredResponse, read: CacheRead, reason: ForwardReason, at: Moment): PerhapsLater {
+    return this.#inForm(uncoded, read, (stored) => {
+      const ageMs = currentAgeMs(stored, at)
+      const status = forwardedStatus({ reason, ttlSeconds: ttlOf(stored, ageMs, at), collapsed: true })
+      const response = respondFor(read, withAge(stored, ageMs, status), 'collapsed', at)
+      return stored.sentHeaders === undefined ? response : { ...response, forDownstream: uncoded }
+    })
+  }
+
+  unshareable(
+    outcome: UnshareableOutcome,
+    read: CacheRead,
+    reason: ForwardReason,
+    at: Moment,
+  ): CacheResponse {
+    const { response, upstreamStatus, reason: detail } = outcome
+    const status = forwardedStatus({ reason, status: upstreamStatus, detail })
+    const headers = [...response.headers, 'Cache-Status', status]
+    return respondFor(read, { ...response, headers }, 'miss', at)
+  }
+
+  /** Sends the head now and the content as it arrives. */
+  streamed(
+    { head, upstreamStatus, ownHeaders }: StreamingOutcome,
+    content: Readable,
+    read: CacheRead,
+    reason: ForwardReason,
+    collapsed: boolean,
+    at: Moment,
+  ): CacheResponse {
+    const ageMs = currentAgeMs(head, at)
+    const status = forwardedStatus({
+      reason,
+      status: collapsed ? undefined : upstreamStatus,
+      ttlSeconds: ttlOf(head, ageMs, at),
+      collapsed,
+      // Whether it is stored is known only at its end.
+      detail: 'streamed',
+    })
+    const added = collapsed ? ['Age', String(seconds(ageMs))] : ownHeaders
+    const headers = [...head.headers, ...added, 'Cache-Status', status]
+    const response: GatewayResponse = { status: head.status, headers, content }
+    return respondFor(read, response, collapsed ? 'collapsed' : 'miss', at)
+  }
+
+  serverError(
+    stored: StoredResponse,
+    read: CacheRead,
+    reason: ForwardReason,
+    collapsed: boolean,
+    at: Moment,
+  ): CacheResponse {
+    const status = forwardedStatus({ reason, status: stored.status, collapsed, detail: 'status' })
+    const response = withHeaders(stored, ['Cache-Status', status])
+    return respondFor(read, response, collapsed ? 'collapsed' : 'miss', at)
+  }
+
+  unavailable(): CacheResponse {
+    return {
+      status: 504,
+      headers: ['Content-Length', '0', 'Cache-Status', unavailableStatus],
+      content: undefined,
+      outcome: 'miss',
+    }
+  }
 
   /** Responses in the form for the reader, which may have to be compressed first. */
-  const inForm = (
+  #inForm(
     uncoded: StoredResponse,
     read: CacheRead,
     response: (stored: StoredResponse) => CacheResponse,
-  ): PerhapsLater => whenKnown(encodings.formFor(uncoded, read), response)
+  ): PerhapsLater {
+    return whenKnown(this.#encodings.formFor(uncoded, read), response)
+  }
 
-  const aged = (
+  #aged(
     stored: StoredResponse,
     read: CacheRead,
     at: Moment,
     ageMs: number,
     status: string,
     outcome: 'hit' | 'stale',
-  ): CacheResponse => ({
-    ...respondFor(read, withAge(stored, ageMs, status), outcome, at),
-    ageSeconds: seconds(ageMs),
-    // A receiver would keep a stale one for much longer than this cache.
-    forDownstream: outcome === 'stale' || stored.sentHeaders === undefined ? undefined : stored,
-  })
+  ): CacheResponse {
+    return {
+      ...respondFor(read, withAge(stored, ageMs, status), outcome, at),
+      ageSeconds: seconds(ageMs),
+      // A receiver would keep a stale one for much longer than this cache.
+      forDownstream: outcome === 'stale' || stored.sentHeaders === undefined ? undefined : stored,
+    }
+  }
 
-  const hit = (stored: StoredResponse, read: CacheRead, ageMs: number, at: Moment): CacheResponse => {
+  #hit(stored: StoredResponse, read: CacheRead, ageMs: number, at: Moment): CacheResponse {
     const form = sharedForm(stored, read)
     const ttl = ttlOf(stored, ageMs, at)
     if (form === undefined) return freshResponse(stored, read, ageMs, ttl, at)
@@ -185,7 +306,7 @@ export const createResponder = (encodings: Encodings) => {
     const preparedResponse = prepared?.[form]
     if (prepared !== undefined && preparedResponse !== undefined) {
       prepared.readers += 1
-      if (prepared.readers === readersOfText && prepared.whole !== undefined) keepText(prepared.whole)
+      if (prepared.readers === readersOfText && prepared.whole !== undefined) this.#keepText(prepared.whole)
       return preparedResponse
     }
     const response = freshResponse(stored, read, ageMs, ttl, at)
@@ -193,99 +314,4 @@ export const createResponder = (encodings: Encodings) => {
     if (prepared !== undefined) prepared[form] = response
     return response
   }
-
-  return {
-    /** From the second read within one second on, all reads of that second with the same form get the same object. */
-    hit: (uncoded: StoredResponse, read: CacheRead, ageMs: number, at: Moment): PerhapsLater => {
-      const form = encodings.formFor(uncoded, read)
-      return form instanceof Promise
-        ? form.then((stored) => asMadeOf(hit(stored, read, ageMs, at), uncoded))
-        : hit(form, read, ageMs, at)
-    },
-    stale: (uncoded: StoredResponse, read: CacheRead, at: Moment, detail: 'revalidating' | 'error') => {
-      const form = encodings.formFor(uncoded, read)
-      const stored = form instanceof Promise ? uncoded : form
-      const ageMs = currentAgeMs(stored, at)
-      // The ttl of the uncoded form: a purge may have shortened its lifetime since the coded form was made.
-      return aged(stored, read, at, ageMs, hitStatus(ttlOf(uncoded, ageMs, at), detail), 'stale')
-    },
-    /** For the reader that started the fetch. */
-    fetched: (
-      { stored: uncoded, notStored, validated, upstreamStatus, ownHeaders, fromTier }: ShareableOutcome,
-      read: CacheRead,
-      reason: ForwardReason,
-      at: Moment,
-    ) =>
-      inForm(uncoded, read, (stored) => {
-        const ageMs = currentAgeMs(stored, at)
-        const ttlSeconds = ttlOf(stored, ageMs, at)
-        if (fromTier === true)
-          return asMadeOf(aged(stored, read, at, ageMs, hitStatus(ttlSeconds, 'shared'), 'hit'), uncoded)
-        const status = forwardedStatus({
-          reason,
-          status: upstreamStatus,
-          ttlSeconds,
-          stored: notStored === undefined,
-          detail: notStored,
-        })
-        const response = withHeaders(stored, [...ownHeaders, 'Cache-Status', status])
-        const reply = respondFor(read, response, validated ? 'revalidated' : 'miss', at)
-        return stored.sentHeaders === undefined ? reply : { ...reply, forDownstream: uncoded }
-      }),
-    collapsed: (uncoded: StoredResponse, read: CacheRead, reason: ForwardReason, at: Moment) =>
-      inForm(uncoded, read, (stored) => {
-        const ageMs = currentAgeMs(stored, at)
-        const status = forwardedStatus({ reason, ttlSeconds: ttlOf(stored, ageMs, at), collapsed: true })
-        const response = respondFor(read, withAge(stored, ageMs, status), 'collapsed', at)
-        return stored.sentHeaders === undefined ? response : { ...response, forDownstream: uncoded }
-      }),
-    unshareable: (outcome: UnshareableOutcome, read: CacheRead, reason: ForwardReason, at: Moment) => {
-      const { response, upstreamStatus, reason: detail } = outcome
-      const status = forwardedStatus({ reason, status: upstreamStatus, detail })
-      const headers = [...response.headers, 'Cache-Status', status]
-      return respondFor(read, { ...response, headers }, 'miss', at)
-    },
-    /** Sends the head now and the content as it arrives. */
-    streamed: (
-      { head, upstreamStatus, ownHeaders }: StreamingOutcome,
-      content: Readable,
-      read: CacheRead,
-      reason: ForwardReason,
-      collapsed: boolean,
-      at: Moment,
-    ) => {
-      const ageMs = currentAgeMs(head, at)
-      const status = forwardedStatus({
-        reason,
-        status: collapsed ? undefined : upstreamStatus,
-        ttlSeconds: ttlOf(head, ageMs, at),
-        collapsed,
-        // Whether it is stored is known only at its end.
-        detail: 'streamed',
-      })
-      const added = collapsed ? ['Age', String(seconds(ageMs))] : ownHeaders
-      const headers = [...head.headers, ...added, 'Cache-Status', status]
-      const response: GatewayResponse = { status: head.status, headers, content }
-      return respondFor(read, response, collapsed ? 'collapsed' : 'miss', at)
-    },
-    serverError: (
-      stored: StoredResponse,
-      read: CacheRead,
-      reason: ForwardReason,
-      collapsed: boolean,
-      at: Moment,
-    ) => {
-      const status = forwardedStatus({ reason, status: stored.status, collapsed, detail: 'status' })
-      const response = withHeaders(stored, ['Cache-Status', status])
-      return respondFor(read, response, collapsed ? 'collapsed' : 'miss', at)
-    },
-    unavailable: (): CacheResponse => ({
-      status: 504,
-      headers: ['Content-Length', '0', 'Cache-Status', unavailableStatus],
-      content: undefined,
-      outcome: 'miss',
-    }),
-  }
 }
-
-export type Responder = ReturnType<typeof createResponder>

@@ -8,7 +8,7 @@ const maxSearched = 64
 const longestContent = 65_536
 
 /** Contents of a few short stored responses with the tag. */
-export const contentsTagged = (store: MemoryStore, tag: string): readonly Buffer[] => {
+export const contentsTagged = (store: Pick<MemoryStore, 'withTag'>, tag: string): readonly Buffer[] => {
   const contents: Buffer[] = []
   let searched = 0
   for (const { variants } of store.withTag(tag)) {

@@ -11,20 +11,21 @@ const passMs = 5_000
  * Keys whose last response was for one client only: requests for them are sent in parallel from the start instead of waiting for
  * each other. Bounded in bytes, because clients choose keys. `now` is a reading of the monotonic clock.
  */
-export const createHitForPass = () => {
-  const until = new LRUCache<string, number>({
+export class HitForPass {
+  readonly #until = new LRUCache<string, number>({
     maxSize: maxPassBytes,
     sizeCalculation: (_, key) => key.length + overheadOfPass,
   })
-  return {
-    add: (key: string, now: number) => {
-      until.set(key, now + passMs)
-    },
-    has: (key: string, now: number) => (until.get(key) ?? 0) > now,
-    delete: (key: string) => {
-      until.delete(key)
-    },
+
+  add(key: string, now: number): void {
+    this.#until.set(key, now + passMs)
+  }
+
+  has(key: string, now: number): boolean {
+    return (this.#until.get(key) ?? 0) > now
+  }
+
+  delete(key: string): void {
+    this.#until.delete(key)
   }
 }
-
-export type HitForPass = ReturnType<typeof createHitForPass>

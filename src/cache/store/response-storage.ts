@@ -55,17 +55,31 @@ const addForDownstream = (
 }
 
 /** Turns responses into stored responses: the only way into the memory store. */
-export const createResponseStorage = (options: StorageOptions) => {
-  const { store, log, unsettled, admission, report, codedFrom } = options
+export class ResponseStorage {
+  readonly #store: MemoryStore
+  readonly #log: InvalidationLog
+  readonly #unsettled: UnsettledTags
+  readonly #admission: Admission
+  readonly #report: (event: CacheEvent) => void
+  readonly #codedFrom: (read: CacheRead) => number
+
+  constructor(options: StorageOptions) {
+    this.#store = options.store
+    this.#log = options.log
+    this.#unsettled = options.unsettled
+    this.#admission = options.admission
+    this.#report = options.report
+    this.#codedFrom = options.codedFrom
+  }
 
   /** A response as it would be stored, without its tags. */
-  const create = (
+  create(
     { read, order }: StoredFor,
     { head, content }: CompleteResponse,
     times: ExchangeTimes,
     details?: StoredDetails,
-  ): StoredResponse =>
-    createStoredResponse({
+  ): StoredResponse {
+    return createStoredResponse({
       key: read.key,
       head,
       content,
@@ -74,79 +88,74 @@ export const createResponseStorage = (options: StorageOptions) => {
       policy: read.policy,
       upstreamTag: details === undefined ? headerValue(head.headers, 'etag') : details.upstreamTag,
       order,
-      codedFrom: codedFrom(read),
+      codedFrom: this.#codedFrom(read),
       forms: details?.forms ?? noForms,
     })
+  }
+
+  /**
+   * Its facts before the content has arrived: without an entity tag made here, and with a length only where the upstream
+   * sent one.
+   */
+  createHead(storedFor: StoredFor, response: GatewayResponse, times: ExchangeTimes): StoredResponse {
+    const stored = this.create(storedFor, { head: response, content: noContent }, times)
+    const declared = declaredLength(response)
+    const hasTag = headerValue(response.headers, 'etag') !== undefined
+    const unknown = new Set(hasTag ? ['content-length'] : ['content-length', 'etag'])
+    const headers = withoutHeaders(stored.headers, unknown)
+    if (declared !== undefined) headers.push('Content-Length', String(declared))
+    const isCoded = isCodable(stored, declared ?? Number.MAX_SAFE_INTEGER, this.#codedFrom(storedFor.read))
+    return { ...stored, headers: isCoded ? withVaryByCoding(headers) : headers, content: noContent }
+  }
 
   /** Sets the tags by which it is invalidated; undefined when its target cannot have answered so. */
-  const describe = (read: CacheRead, stored: StoredResponse): StoredResponse | undefined => {
+  describe(read: CacheRead, stored: StoredResponse): StoredResponse | undefined {
     const { status, headers, content, hints } = stored
     const response = { status, headers, content, hints } as const
     setTags(stored, read.tags(response))
     return read.isReadable?.(response) === false ? undefined : stored
   }
 
-  const doubtAbout = (stored: StoredResponse, since: number): NoStoreReason | undefined => {
-    const tags = tagsOf(stored)
-    if (log.invalidatedSince(tags, since, stored.hints?.request)) return 'overtaken'
-    // It may show the state before a write that was carried out while it was on its way.
-    return unsettled.includes(tags, stored.requestedAt) ? 'unsettled' : undefined
-  }
-
   /** `since`: number of the last invalidation when the response was requested. Returns why it is not stored. */
-  const storeIfCurrent = (
+  storeIfCurrent(
     read: Pick<CacheRead, 'forDownstream' | 'policy'>,
     stored: StoredResponse,
     since: number,
-  ): NoStoreReason | undefined => {
+  ): NoStoreReason | undefined {
     // Mostly nothing was invalidated meanwhile, and no tag is looked up.
-    const isUndisputed = log.sequence === since && unsettled.isEmpty
-    const doubt = isUndisputed ? undefined : doubtAbout(stored, since)
+    const isUndisputed = this.#log.sequence === since && this.#unsettled.isEmpty
+    const doubt = isUndisputed ? undefined : this.#doubtAbout(stored, since)
     if (doubt !== undefined) return doubt
-    const variants = store.peek(stored.key)
+    const variants = this.#store.peek(stored.key)
     if (variants.some((variant) => variant.order > stored.order && variant.varyKey === stored.varyKey)) {
       return 'overtaken'
     }
-    if (variants.length === 0 && !admission.admits(stored.key)) return 'not-admitted'
+    if (variants.length === 0 && !this.#admission.admits(stored.key)) return 'not-admitted'
     addForDownstream(read, stored)
-    return store.put(stored) ? undefined : 'too-large'
+    return this.#store.put(stored) ? undefined : 'too-large'
   }
 
-  return {
-    create,
-    /**
-     * Its facts before the content has arrived: without an entity tag made here, and with a length only where the upstream
-     * sent one.
-     */
-    createHead: (storedFor: StoredFor, response: GatewayResponse, times: ExchangeTimes): StoredResponse => {
-      const stored = create(storedFor, { head: response, content: noContent }, times)
-      const declared = declaredLength(response)
-      const hasTag = headerValue(response.headers, 'etag') !== undefined
-      const unknown = new Set(hasTag ? ['content-length'] : ['content-length', 'etag'])
-      const headers = withoutHeaders(stored.headers, unknown)
-      if (declared !== undefined) headers.push('Content-Length', String(declared))
-      const isCoded = isCodable(stored, declared ?? Number.MAX_SAFE_INTEGER, codedFrom(storedFor.read))
-      return { ...stored, headers: isCoded ? withVaryByCoding(headers) : headers, content: noContent }
-    },
-    describe,
-    storeIfCurrent,
-    /** `describe`, then `storeIfCurrent`, and reports which. The result has its tags whether it is stored or not. */
-    store: (read: CacheRead, stored: StoredResponse, since: number) => {
-      const isReadable = describe(read, stored) !== undefined
-      const isOutOfConfiguration = read.isOutOfConfiguration?.() === true
-      const notStored = !isReadable
-        ? 'unreadable'
-        : isOutOfConfiguration
-          ? 'overtaken'
-          : storeIfCurrent(read, stored, since)
-      report(
-        notStored === undefined
-          ? { kind: 'stored', service: read.service, bytes: stored.bytes }
-          : { kind: 'not-stored', service: read.service, route: read.route, reason: notStored },
-      )
-      return { stored, notStored }
-    },
+  /** `describe`, then `storeIfCurrent`, and reports which. The result has its tags whether it is stored or not. */
+  store(read: CacheRead, stored: StoredResponse, since: number) {
+    const isReadable = this.describe(read, stored) !== undefined
+    const isOutOfConfiguration = read.isOutOfConfiguration?.() === true
+    const notStored = !isReadable
+      ? 'unreadable'
+      : isOutOfConfiguration
+        ? 'overtaken'
+        : this.storeIfCurrent(read, stored, since)
+    this.#report(
+      notStored === undefined
+        ? { kind: 'stored', service: read.service, bytes: stored.bytes }
+        : { kind: 'not-stored', service: read.service, route: read.route, reason: notStored },
+    )
+    return { stored, notStored }
+  }
+
+  #doubtAbout(stored: StoredResponse, since: number): NoStoreReason | undefined {
+    const tags = tagsOf(stored)
+    if (this.#log.invalidatedSince(tags, since, stored.hints?.request)) return 'overtaken'
+    // It may show the state before a write that was carried out while it was on its way.
+    return this.#unsettled.includes(tags, stored.requestedAt) ? 'unsettled' : undefined
   }
 }
-
-export type ResponseStorage = ReturnType<typeof createResponseStorage>

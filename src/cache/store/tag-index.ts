@@ -108,66 +108,75 @@ export const createTagIndex = <Holder extends TagHolder>() => {
  * Tags of writes whose outcome is unknown and which may still be carried out: no response with one of them that was requested before
  * then is stored. Bounded: with too many tags at once, no response at all is stored. Times are readings of the monotonic clock.
  */
-export const createUnsettledTags = (maxTags: number) => {
-  const untilByTag = new Map<string, number>()
+export class UnsettledTags {
+  readonly #maxTags: number
+  readonly #untilByTag = new Map<string, number>()
   /** Tags of writes whose response has not ended, with the number of these. */
-  const openByTag = new Map<string, number>()
-  let openEverything = 0
-  let everythingUntil = Number.NEGATIVE_INFINITY
-  const removeSettled = (now: number): void => {
-    for (const [tag, until] of untilByTag) {
-      if (until > now) continue
-      untilByTag.delete(tag)
-      // For responses that are still on their way.
-      everythingUntil = Math.max(everythingUntil, until)
+  readonly #openByTag = new Map<string, number>()
+  #openEverything = 0
+  #everythingUntil = Number.NEGATIVE_INFINITY
+
+  constructor(maxTags: number) {
+    this.#maxTags = maxTags
+  }
+
+  get isEmpty(): boolean {
+    return (
+      this.#untilByTag.size === 0 &&
+      this.#openByTag.size === 0 &&
+      this.#openEverything === 0 &&
+      this.#everythingUntil === Number.NEGATIVE_INFINITY
+    )
+  }
+
+  /** Until the returned function is called, once: a write is open. */
+  open(tags: readonly string[]): () => void {
+    if (this.#openByTag.size + tags.length > this.#maxTags || tags.includes('')) {
+      this.#openEverything += 1
+      return () => {
+        this.#openEverything -= 1
+      }
+    }
+    const texts = tags.map(shortText)
+    for (const tag of texts) addCount(this.#openByTag, tag, 1)
+    return () => {
+      for (const tag of texts) addCount(this.#openByTag, tag, -1)
     }
   }
-  return {
-    get isEmpty() {
-      return (
-        untilByTag.size === 0 &&
-        openByTag.size === 0 &&
-        openEverything === 0 &&
-        everythingUntil === Number.NEGATIVE_INFINITY
-      )
-    },
-    /** Until the returned function is called, once: a write is open. */
-    open: (tags: readonly string[]): (() => void) => {
-      if (openByTag.size + tags.length > maxTags || tags.includes('')) {
-        openEverything += 1
-        return () => {
-          openEverything -= 1
-        }
-      }
-      const texts = tags.map(shortText)
-      for (const tag of texts) addCount(openByTag, tag, 1)
-      return () => {
-        for (const tag of texts) addCount(openByTag, tag, -1)
-      }
-    },
-    add: (tags: readonly string[], now: number, until: number) => {
-      if (until <= everythingUntil) return
-      // Only when it is full: a search for settled tags costs more than the write that adds some.
-      if (untilByTag.size + tags.length > maxTags) removeSettled(now)
-      if (untilByTag.size + tags.length > maxTags || tags.includes('')) {
-        everythingUntil = Math.max(everythingUntil, until)
-        return
-      }
-      for (const long of tags) {
-        const tag = shortText(long)
-        untilByTag.set(tag, Math.max(until, untilByTag.get(tag) ?? until))
-      }
-    },
-    /** Was any of the tags unsettled at that time? */
-    includes: (tags: readonly string[], at: number) =>
-      everythingUntil > at ||
-      openEverything > 0 ||
-      (untilByTag.size > 0 && tags.some((tag) => (untilByTag.get(shortText(tag)) ?? at) > at)) ||
-      (openByTag.size > 0 && tags.some((tag) => openByTag.has(shortText(tag)))),
+
+  add(tags: readonly string[], now: number, until: number): void {
+    if (until <= this.#everythingUntil) return
+    // Only when it is full: a search for settled tags costs more than the write that adds some.
+    if (this.#untilByTag.size + tags.length > this.#maxTags) this.#removeSettled(now)
+    if (this.#untilByTag.size + tags.length > this.#maxTags || tags.includes('')) {
+      this.#everythingUntil = Math.max(this.#everythingUntil, until)
+      return
+    }
+    for (const long of tags) {
+      const tag = shortText(long)
+      this.#untilByTag.set(tag, Math.max(until, this.#untilByTag.get(tag) ?? until))
+    }
+  }
+
+  /** Was any of the tags unsettled at that time? */
+  includes(tags: readonly string[], at: number): boolean {
+    return (
+      this.#everythingUntil > at ||
+      this.#openEverything > 0 ||
+      (this.#untilByTag.size > 0 && tags.some((tag) => (this.#untilByTag.get(shortText(tag)) ?? at) > at)) ||
+      (this.#openByTag.size > 0 && tags.some((tag) => this.#openByTag.has(shortText(tag))))
+    )
+  }
+
+  #removeSettled(now: number): void {
+    for (const [tag, until] of this.#untilByTag) {
+      if (until > now) continue
+      this.#untilByTag.delete(tag)
+      // For responses that are still on their way.
+      this.#everythingUntil = Math.max(this.#everythingUntil, until)
+    }
   }
 }
-
-export type UnsettledTags = ReturnType<typeof createUnsettledTags>
 
 type OwnNumbers = Map<string, { readonly at: number; readonly before: number }>
 
@@ -179,50 +188,59 @@ const maxOwnTags = 1_000
  * When each tag was last invalidated, as a number that grows with every invalidation: a response that was requested before must not
  * be stored. Bounded in tags and in their length: a tag that is not among the last `maxTags` counts as invalidated.
  */
-export const createInvalidationLog = (maxTags: number) => {
-  const numbers = createLastNumbers(maxTags)
+export class InvalidationLog {
+  readonly #numbers: {
+    set: (long: string, number: number) => void
+    setAll: (number: number) => void
+    restart: (number: number) => void
+    of: (text: string) => number
+    isAfter: (texts: readonly string[], number: number) => boolean
+  }
   /** By request whose response shows what it has invalidated: the numbers that its tags got by it, and those before. */
-  const byRequest = createRecentValues<OwnNumbers>(maxRequests)
-  let sequence = 0
+  readonly #byRequest = createRecentValues<OwnNumbers>(maxRequests)
+  #sequence = 0
 
-  const recordOwn = (tags: readonly string[], request: string): void => {
-    const own: OwnNumbers = byRequest.get(request) ?? new Map()
+  constructor(maxTags: number) {
+    this.#numbers = createLastNumbers(maxTags)
+  }
+
+  /** Number of the last invalidation. */
+  get sequence(): number {
+    return this.#sequence
+  }
+
+  /** `request`: the one whose response shows the state after it. */
+  record(tags: readonly string[], request?: string): void {
+    this.#sequence += 1
+    if (request !== undefined) this.#recordOwn(tags, request)
+    for (const tag of tags) this.#numbers.set(tag, this.#sequence)
+  }
+
+  /** Everything counts as invalidated. */
+  recordAll(): void {
+    this.#sequence += 1
+    this.#numbers.restart(this.#sequence)
+  }
+
+  /** Was any of the tags invalidated after `since`, other than by the request itself, or may it have been? */
+  invalidatedSince(tags: readonly string[], since: number, request?: string): boolean {
+    if (this.#sequence <= since || !this.#numbers.isAfter(tags, since)) return false
+    const own = request === undefined ? undefined : this.#byRequest.get(request)
+    if (own === undefined) return true
+    return tags.some((tag) => {
+      const [number, known] = [this.#numbers.of(tag), own.get(tag)]
+      return number > since && (known?.at !== number || known.before > since)
+    })
+  }
+
+  #recordOwn(tags: readonly string[], request: string): void {
+    const own: OwnNumbers = this.#byRequest.get(request) ?? new Map()
     // It then counts as superseded by itself.
     if (own.size + tags.length > maxOwnTags) return
     for (const tag of tags) {
-      const [before, known] = [numbers.of(tag), own.get(tag)]
-      own.set(tag, { at: sequence, before: known?.at === before ? known.before : before })
+      const [before, known] = [this.#numbers.of(tag), own.get(tag)]
+      own.set(tag, { at: this.#sequence, before: known?.at === before ? known.before : before })
     }
-    byRequest.set(request, own)
-  }
-
-  return {
-    /** Number of the last invalidation. */
-    get sequence() {
-      return sequence
-    },
-    /** `request`: the one whose response shows the state after it. */
-    record: (tags: readonly string[], request?: string) => {
-      sequence += 1
-      if (request !== undefined) recordOwn(tags, request)
-      for (const tag of tags) numbers.set(tag, sequence)
-    },
-    /** Everything counts as invalidated. */
-    recordAll: () => {
-      sequence += 1
-      numbers.restart(sequence)
-    },
-    /** Was any of the tags invalidated after `since`, other than by the request itself, or may it have been? */
-    invalidatedSince: (tags: readonly string[], since: number, request?: string) => {
-      if (sequence <= since || !numbers.isAfter(tags, since)) return false
-      const own = request === undefined ? undefined : byRequest.get(request)
-      if (own === undefined) return true
-      return tags.some((tag) => {
-        const [number, known] = [numbers.of(tag), own.get(tag)]
-        return number > since && (known?.at !== number || known.before > since)
-      })
-    },
+    this.#byRequest.set(request, own)
   }
 }
-
-export type InvalidationLog = ReturnType<typeof createInvalidationLog>

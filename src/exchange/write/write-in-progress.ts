@@ -1,6 +1,7 @@
 import { pipeline, Readable } from 'node:stream'
-import type { Cache, PostResponse, StoringPost } from '../../cache/cache.ts'
+import type { Cache } from '../../cache/cache.ts'
 import type { Invalidation } from '../../cache/invalidation.ts'
+import type { PostResponse, StoringPost } from '../../cache/post-response.ts'
 import { GatewayError } from '../../errors.ts'
 import { EndSignal } from '../../http/end-signal.ts'
 import type { GatewayResponse } from '../../http/message.ts'
@@ -115,7 +116,7 @@ export class WriteInProgress {
     }
     if (!this.state.end()) throw new GatewayError('internal')
     const { cache } = this.#deps
-    const content = this.#tracked.isAlone() ? cache.contentsWithTag : undefined
+    const content = this.#tracked.isAlone() ? (tag: string) => cache.contentsWithTag(tag) : undefined
     const { isHarmless, isContentRead, receipt } = shown
     const written = isContentRead ? response : { ...response, content: undefined }
     await this.#finish(isHarmless ? [] : writeInvalidations(this.#requestContext, written, content, receipt))
@@ -217,7 +218,8 @@ export class WriteInProgress {
     if (newest === this.#computedFor) return this.#openInvalidations
     this.#computedFor = newest
     const head = { ...this.#response, content: undefined }
-    const shown = this.#tracked.isAlone() ? this.#deps.cache.contentsWithTag : undefined
+    const { cache } = this.#deps
+    const shown = this.#tracked.isAlone() ? (tag: string) => cache.contentsWithTag(tag) : undefined
     return writeInvalidations(this.#requestContext, head, shown, this.#shown.receipt)
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Cache, CacheEntry, EntryOrder } from '../../cache/cache.ts'
+import type { Cache } from '../../cache/cache.ts'
 import { targetKey } from '../../cache/cache-read.ts'
+import type { CacheEntry, EntryOrder } from '../../cache/entries.ts'
 import { type Invalidation, type Purge, topTargets, type UsedTarget } from '../../cache/invalidation.ts'
 import { systemClock } from '../../clock.ts'
 import type { WorkerLink, WorkerRequest } from '../../cluster/worker-link.ts'

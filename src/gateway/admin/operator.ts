@@ -1,7 +1,7 @@
 import type { Diagnosis } from '../../admin/diagnosis.ts'
 import type { EntriesQuery, Operator, PurgeOutcome, WarmResponse } from '../../admin/operator.ts'
 import type { PurgeRequest, PurgeSelection, WarmRequest } from '../../admin/purge-request.ts'
-import type { CacheEntry } from '../../cache/cache.ts'
+import type { CacheEntry } from '../../cache/entries.ts'
 import type { Purge } from '../../cache/invalidation.ts'
 import { tagsReachedBy, upstreamTagName } from '../../cache/tagger.ts'
 import type { Config } from '../../config/config.ts'

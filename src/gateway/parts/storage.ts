@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8'
-import { createCache } from '../../cache/cache.ts'
+import { Cache } from '../../cache/cache.ts'
 import type { Clock } from '../../clock.ts'
 import type { WorkerLink } from '../../cluster/worker-link.ts'
 import type { Config } from '../../config/config.ts'
@@ -34,7 +34,7 @@ export const createStorage = async (parts: StorageParts) => {
     maxBytes: () => current.config.limits.bufferedBytes,
     report: metrics.observe.edge,
   })
-  const cache = createCache({
+  const cache = new Cache({
     ...membership?.forCache,
     maxBytes,
     maxHeapBytes: heapForCache(getHeapStatistics().heap_size_limit),

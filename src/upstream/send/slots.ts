@@ -47,33 +47,108 @@ const partOf = (whole: number, share: number): number =>
   share >= 1 ? whole : Math.max(1, Math.floor(whole * share))
 
 /** Bounded concurrency with a bounded queue. Each client has a share, which shrinks as more clients hold slots. */
-export const createSlots = (options: SlotOptions) => {
-  const { max, queueMax, queueTimeoutMs, clientShare } = options
+export class Slots {
+  readonly #max: number
+  readonly #queueMax: number
+  readonly #queueTimeoutMs: number
+  readonly #clientShare: number
   // Half of the slots and of the queue is reserved for requests whose bodies have arrived.
-  const arrivingShare = clientShare >= 1 ? 1 : 0.5
-  const limit = {
-    queued: partOf(queueMax, clientShare),
-    arriving: partOf(max, arrivingShare),
-    arrivingQueued: partOf(queueMax, arrivingShare),
-  }
-  let inFlight = 0
-  let queued = 0
-  let arriving = 0
-  let arrivingQueued = 0
-  let serving = false
-  const clients = new Map<string, ClientCounts>()
+  readonly #arrivingShare: 1 | 0.5
+  readonly #limit: { queued: number; arriving: number; arrivingQueued: number }
+  #inFlight = 0
+  #queued = 0
+  #arriving = 0
+  #arrivingQueued = 0
+  #serving = false
+  readonly #clients = new Map<string, ClientCounts>()
   // A Map keeps insertion order: the first line is served next and moves to the end.
-  const lines = new Map<string, Line>()
+  readonly #lines = new Map<string, Line>()
+  /** Most slots that may be held by requests which wait for their clients. */
+  readonly maxWaitingForClients: number
 
-  const clientOf = (name: string): ClientCounts => {
-    const existing = clients.get(name)
+  constructor(options: SlotOptions) {
+    this.#max = options.max
+    this.#queueMax = options.queueMax
+    this.#queueTimeoutMs = options.queueTimeoutMs
+    this.#clientShare = options.clientShare
+    this.#arrivingShare = this.#clientShare >= 1 ? 1 : 0.5
+    this.#limit = {
+      queued: partOf(this.#queueMax, this.#clientShare),
+      arriving: partOf(this.#max, this.#arrivingShare),
+      arrivingQueued: partOf(this.#queueMax, this.#arrivingShare),
+    }
+    this.maxWaitingForClients = this.#limit.arriving
+  }
+
+  /**
+   * Calls `granted` at once when the request may have a slot, else later; exactly one of `granted` and `refused` is called,
+   * unless the returned function is called first, which leaves the queue.
+   */
+  acquire(request: SlotRequest, granted: () => void, refused: (why: SlotRefusal) => void): () => void {
+    if (this.#take(request)) {
+      granted()
+      return () => {}
+    }
+    const refusal = this.#refusalOf(request)
+    if (refusal !== undefined) {
+      refused(refusal)
+      return () => {}
+    }
+    const expire = (): void => {
+      if (this.#leave(waiter)) refused(this.#lateRefusal(request))
+    }
+    const timer = this.#queueTimeoutMs > 0 ? setTimeout(expire, this.#queueTimeoutMs) : undefined
+    const waiter: SlotWaiter = { request, granted, refused, timer }
+    this.#enqueue(waiter)
+    return () => {
+      this.#leave(waiter)
+    }
+  }
+
+  /** The body of a request that holds a slot has arrived whole. */
+  arrived(request: SlotRequest): void {
+    if (!request.arriving) return
+    request.arriving = false
+    this.#arriving -= 1
+    this.#clientOf(request.client).arriving -= 1
+    this.#serve()
+  }
+
+  release(request: SlotRequest): void {
+    const client = this.#clientOf(request.client)
+    this.#inFlight -= 1
+    client.inUse -= 1
+    if (request.arriving) {
+      this.#arriving -= 1
+      client.arriving -= 1
+    }
+    this.#forgetIdle(request.client, client)
+    this.#serve()
+  }
+
+  get inFlight(): number {
+    return this.#inFlight
+  }
+
+  get queued(): number {
+    return this.#queued
+  }
+
+  /** A request waits although its client has not used its share: other clients hold the slots. */
+  isContended(): boolean {
+    return [...this.#lines.values()].some((line) => this.#isBlocked(line))
+  }
+
+  #clientOf(name: string): ClientCounts {
+    const existing = this.#clients.get(name)
     if (existing !== undefined) return existing
     const client = { inUse: 0, arriving: 0, queued: 0 }
-    clients.set(name, client)
+    this.#clients.set(name, client)
     return client
   }
-  const forgetIdle = (name: string, { inUse, queued: waiting }: ClientCounts): void => {
-    if (inUse === 0 && waiting === 0) clients.delete(name)
+
+  #forgetIdle(name: string, { inUse, queued: waiting }: ClientCounts): void {
+    if (inUse === 0 && waiting === 0) this.#clients.delete(name)
   }
 
   /**
@@ -81,181 +156,142 @@ export const createSlots = (options: SlotOptions) => {
    * a half get one part in n + 1 each, and one part stays free for newcomers (Choudhury and Hahne, Dynamic queue length thresholds
    * for shared-memory packet switches, 1998). A client without a slot may take any free one.
    */
-  const mayTake = (ofClient: number, ofOthers: number, all: number): boolean =>
-    ofClient < partOf(all - ofOthers, clientShare)
-  const hasShare = (name: string, isArriving: boolean): boolean => {
-    const client = clients.get(name)
-    if (client === undefined) return true
-    return (
-      mayTake(client.inUse, inFlight - client.inUse, max) &&
-      (!isArriving || mayTake(client.arriving, arriving - client.arriving, limit.arriving))
-    )
-  }
-  const mayOccupy = (name: string, isArriving: boolean): boolean =>
-    inFlight < max && (!isArriving || arriving < limit.arriving) && hasShare(name, isArriving)
-  /** It has fewer slots than it would have alone. */
-  const isBlocked = ({ client, arriving: isArriving }: Line): boolean => {
-    const { inUse, arriving: arrivingOfClient } = clientOf(client)
-    return mayTake(inUse, 0, max) && (!isArriving || mayTake(arrivingOfClient, 0, limit.arriving))
+  #mayTake(ofClient: number, ofOthers: number, all: number): boolean {
+    return ofClient < partOf(all - ofOthers, this.#clientShare)
   }
 
-  const occupy = (request: SlotRequest): void => {
-    const client = clientOf(request.client)
-    inFlight += 1
+  #hasShare(name: string, isArriving: boolean): boolean {
+    const client = this.#clients.get(name)
+    if (client === undefined) return true
+    return (
+      this.#mayTake(client.inUse, this.#inFlight - client.inUse, this.#max) &&
+      (!isArriving || this.#mayTake(client.arriving, this.#arriving - client.arriving, this.#limit.arriving))
+    )
+  }
+
+  #mayOccupy(name: string, isArriving: boolean): boolean {
+    return (
+      this.#inFlight < this.#max &&
+      (!isArriving || this.#arriving < this.#limit.arriving) &&
+      this.#hasShare(name, isArriving)
+    )
+  }
+
+  /** It has fewer slots than it would have alone. */
+  #isBlocked({ client, arriving: isArriving }: Line): boolean {
+    const { inUse, arriving: arrivingOfClient } = this.#clientOf(client)
+    return (
+      this.#mayTake(inUse, 0, this.#max) &&
+      (!isArriving || this.#mayTake(arrivingOfClient, 0, this.#limit.arriving))
+    )
+  }
+
+  #occupy(request: SlotRequest): void {
+    const client = this.#clientOf(request.client)
+    this.#inFlight += 1
     client.inUse += 1
     if (!request.arriving) return
-    arriving += 1
+    this.#arriving += 1
     client.arriving += 1
   }
-  const take = (request: SlotRequest): boolean => {
-    if (!mayOccupy(request.client, request.arriving)) return false
-    occupy(request)
+
+  #take(request: SlotRequest): boolean {
+    if (!this.#mayOccupy(request.client, request.arriving)) return false
+    this.#occupy(request)
     return true
   }
 
-  const keyOf = ({ client, line, arriving: isArriving }: SlotRequest): string =>
-    `${client} ${line} ${isArriving}`
+  #keyOf({ client, line, arriving: isArriving }: SlotRequest): string {
+    return `${client} ${line} ${isArriving}`
+  }
 
-  const leave = (waiter: SlotWaiter): boolean => {
+  #leave(waiter: SlotWaiter): boolean {
     const { request } = waiter
-    const key = keyOf(request)
-    const line = lines.get(key)
+    const key = this.#keyOf(request)
+    const line = this.#lines.get(key)
     const at = line?.waiters.indexOf(waiter) ?? -1
     if (line === undefined || at === -1) return false
     line.waiters.splice(at, 1)
-    if (line.waiters.length === 0) lines.delete(key)
+    if (line.waiters.length === 0) this.#lines.delete(key)
     clearTimeout(waiter.timer)
-    queued -= 1
-    if (request.arriving) arrivingQueued -= 1
-    const client = clientOf(request.client)
+    this.#queued -= 1
+    if (request.arriving) this.#arrivingQueued -= 1
+    const client = this.#clientOf(request.client)
     client.queued -= 1
-    forgetIdle(request.client, client)
+    this.#forgetIdle(request.client, client)
     return true
   }
 
-  const next = (): SlotWaiter | undefined => {
-    for (const [key, line] of lines) {
-      if (!mayOccupy(line.client, line.arriving)) continue
-      lines.delete(key)
-      lines.set(key, line)
+  #next(): SlotWaiter | undefined {
+    for (const [key, line] of this.#lines) {
+      if (!this.#mayOccupy(line.client, line.arriving)) continue
+      this.#lines.delete(key)
+      this.#lines.set(key, line)
       return line.waiters[0]
     }
     return undefined
   }
+
   /** A request may end while its slot is granted; the current round then reuses its slot. */
-  const serve = (): void => {
-    if (serving || queued === 0) return
-    serving = true
+  #serve(): void {
+    if (this.#serving || this.#queued === 0) return
+    this.#serving = true
     try {
-      for (let waiter = next(); waiter !== undefined; waiter = next()) {
-        leave(waiter)
-        occupy(waiter.request)
+      for (let waiter = this.#next(); waiter !== undefined; waiter = this.#next()) {
+        this.#leave(waiter)
+        this.#occupy(waiter.request)
         waiter.granted()
       }
     } finally {
-      serving = false
+      this.#serving = false
     }
   }
 
   /** If the queue is full, the client with the most requests loses its last one to a client with fewer. */
-  const makeRoomFor = (name: string): boolean => {
+  #makeRoomFor(name: string): boolean {
     let largest: string | undefined
-    let count = (clients.get(name)?.queued ?? 0) + 1
-    for (const [other, client] of clients) {
+    let count = (this.#clients.get(name)?.queued ?? 0) + 1
+    for (const [other, client] of this.#clients) {
       if (client.queued <= count) continue
       largest = other
       count = client.queued
     }
     let longest: readonly SlotWaiter[] = []
-    for (const line of lines.values())
+    for (const line of this.#lines.values())
       if (line.client === largest && line.waiters.length > longest.length) longest = line.waiters
     const last = longest.at(-1)
-    if (last === undefined || !leave(last)) return false
+    if (last === undefined || !this.#leave(last)) return false
     last.refused('full')
-    return queued < queueMax
+    return this.#queued < this.#queueMax
   }
-  const shareRefusal = ({ client, arriving: isArriving }: SlotRequest): SlotRefusal | undefined => {
-    if ((clients.get(client)?.queued ?? 0) >= limit.queued) return 'client-share'
-    return isArriving && arrivingQueued >= limit.arrivingQueued ? 'arriving-share' : undefined
+
+  #shareRefusal({ client, arriving: isArriving }: SlotRequest): SlotRefusal | undefined {
+    if ((this.#clients.get(client)?.queued ?? 0) >= this.#limit.queued) return 'client-share'
+    return isArriving && this.#arrivingQueued >= this.#limit.arrivingQueued ? 'arriving-share' : undefined
   }
-  const refusalOf = (request: SlotRequest): SlotRefusal | undefined => {
-    const refusal = clientShare < 1 && queueMax > 0 ? shareRefusal(request) : undefined
+
+  #refusalOf(request: SlotRequest): SlotRefusal | undefined {
+    const refusal = this.#clientShare < 1 && this.#queueMax > 0 ? this.#shareRefusal(request) : undefined
     if (refusal !== undefined) return refusal
-    return queued < queueMax || makeRoomFor(request.client) ? undefined : 'full'
+    return this.#queued < this.#queueMax || this.#makeRoomFor(request.client) ? undefined : 'full'
   }
+
   /** A request that waited for its own client's share does not mean that there are too few slots. */
-  const lateRefusal = ({ client, arriving: isArriving }: SlotRequest): SlotRefusal =>
-    inFlight >= max || hasShare(client, isArriving) ? 'timeout' : 'client-share'
-
-  const enqueue = (waiter: SlotWaiter): void => {
-    const { request } = waiter
-    const key = keyOf(request)
-    const line = lines.get(key)
-    if (line !== undefined) line.waiters.push(waiter)
-    else lines.set(key, { client: request.client, arriving: request.arriving, waiters: [waiter] })
-    queued += 1
-    if (request.arriving) arrivingQueued += 1
-    clientOf(request.client).queued += 1
+  #lateRefusal({ client, arriving: isArriving }: SlotRequest): SlotRefusal {
+    return this.#inFlight >= this.#max || this.#hasShare(client, isArriving) ? 'timeout' : 'client-share'
   }
 
-  return {
-    /**
-     * Calls `granted` at once when the request may have a slot, else later; exactly one of `granted` and `refused` is called,
-     * unless the returned function is called first, which leaves the queue.
-     */
-    acquire(request: SlotRequest, granted: () => void, refused: (why: SlotRefusal) => void): () => void {
-      if (take(request)) {
-        granted()
-        return () => {}
-      }
-      const refusal = refusalOf(request)
-      if (refusal !== undefined) {
-        refused(refusal)
-        return () => {}
-      }
-      const expire = (): void => {
-        if (leave(waiter)) refused(lateRefusal(request))
-      }
-      const timer = queueTimeoutMs > 0 ? setTimeout(expire, queueTimeoutMs) : undefined
-      const waiter: SlotWaiter = { request, granted, refused, timer }
-      enqueue(waiter)
-      return () => {
-        leave(waiter)
-      }
-    },
-    /** The body of a request that holds a slot has arrived whole. */
-    arrived(request: SlotRequest): void {
-      if (!request.arriving) return
-      request.arriving = false
-      arriving -= 1
-      clientOf(request.client).arriving -= 1
-      serve()
-    },
-    release(request: SlotRequest): void {
-      const client = clientOf(request.client)
-      inFlight -= 1
-      client.inUse -= 1
-      if (request.arriving) {
-        arriving -= 1
-        client.arriving -= 1
-      }
-      forgetIdle(request.client, client)
-      serve()
-    },
-    get inFlight() {
-      return inFlight
-    },
-    get queued() {
-      return queued
-    },
-    /** Most slots that may be held by requests which wait for their clients. */
-    maxWaitingForClients: limit.arriving,
-    /** A request waits although its client has not used its share: other clients hold the slots. */
-    isContended: () => [...lines.values()].some(isBlocked),
+  #enqueue(waiter: SlotWaiter): void {
+    const { request } = waiter
+    const key = this.#keyOf(request)
+    const line = this.#lines.get(key)
+    if (line !== undefined) line.waiters.push(waiter)
+    else this.#lines.set(key, { client: request.client, arriving: request.arriving, waiters: [waiter] })
+    this.#queued += 1
+    if (request.arriving) this.#arrivingQueued += 1
+    this.#clientOf(request.client).queued += 1
   }
 }
-
-export type Slots = ReturnType<typeof createSlots>
 
 /** The slots, with the clock and the receiver of events. */
 type SlotDeps = {

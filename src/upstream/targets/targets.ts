@@ -177,114 +177,135 @@ const fewestOutstanding = (
 const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
 /** Builds the targets with one connection pool each; the caller closes the pools. */
-export const createTargets = (
-  options: UpstreamOptions,
-  lookup: LookupFunction,
-  report: (event: UpstreamEvent) => void,
-) => {
-  const all: readonly Target[] = options.targets.map((origin) => ({
-    origin,
-    pool: poolOf(origin, options, lookup, report),
-    outstanding: 0,
-    health: untriedHealth,
-    checks: uncheckedState,
-    leftOut: false,
-    hasResponded: false,
-    state: 'unknown',
-  }))
-  let cursor = 0
+export class Targets {
+  readonly #report: (event: UpstreamEvent) => void
+  readonly #options: UpstreamOptions
+  readonly all: readonly Target[]
+  #cursor = 0
 
-  const isOut = (target: Target): boolean => target.health.state !== 'healthy' || target.leftOut
-  const outCount = (except: Target): number =>
-    all.filter((target) => target !== except && isOut(target)).length
-  const mayLeave = (target: Target): boolean => mayEject(outCount(target), all.length, options.eject.maxShare)
-  const isUsable = (target: Target, nowMs: number): boolean =>
-    !target.leftOut && statusOf(target.health, nowMs) === 'usable'
-  const isTrialDue = (target: Target, nowMs: number): boolean =>
-    !target.leftOut && statusOf(target.health, nowMs) === 'trial-due'
+  constructor(options: UpstreamOptions, lookup: LookupFunction, report: (event: UpstreamEvent) => void) {
+    this.#report = report
+    this.#options = options
+    this.all = options.targets.map((origin) => ({
+      origin,
+      pool: poolOf(origin, options, lookup, report),
+      outstanding: 0,
+      health: untriedHealth,
+      checks: uncheckedState,
+      leftOut: false,
+      hasResponded: false,
+      state: 'unknown',
+    }))
+  }
+
+  /** `mayTry`: this request can be repeated elsewhere when a trial fails. */
+  choose(nowMs: number, tried: readonly Target[], mayTry: boolean): Choice {
+    this.#cursor = (this.#cursor + 1) % this.all.length
+    const isFresh = (target: Target): boolean => !tried.includes(target)
+    const usable = fewestOutstanding(
+      this.all,
+      this.#cursor,
+      (target) => isFresh(target) && this.#isUsable(target, nowMs),
+    )
+    const due = this.all.find((target) => this.#isTrialDue(target, nowMs) && !tried.includes(target))
+    if (due !== undefined && (mayTry || usable === undefined)) {
+      due.health = { state: 'trial' }
+      return { target: due, trial: true }
+    }
+    // When nothing else is left an ejected target is better than none: the ejection may be what is wrong.
+    const target =
+      usable ??
+      fewestOutstanding(this.all, this.#cursor, (candidate) => this.#isUsable(candidate, nowMs)) ??
+      fewestOutstanding(this.all, this.#cursor, isFresh) ??
+      fewestOutstanding(this.all, this.#cursor, () => true)
+    if (target === undefined) throw new RangeError(`service ${this.#options.service} has no upstream target`)
+    return { target, trial: false }
+  }
+
+  /** Is there a target, not tried yet, that would be chosen in earnest? */
+  hasOther(nowMs: number, tried: readonly Target[]): boolean {
+    return this.all.some((target) => !tried.includes(target) && this.#isUsable(target, nowMs))
+  }
+
+  succeeded({ target, trial }: Choice): void {
+    const health = afterSuccess(target.health, trial)
+    if (health === target.health && target.hasResponded) return
+    target.health = health
+    target.hasResponded = true
+    this.#settle(target, trial ? 'a trial request succeeded' : 'a request succeeded')
+  }
+
+  /** `what`: how the attempt failed, in words. */
+  failed({ target, trial }: Choice, nowMs: number, what: string): void {
+    // A request sent before the ejection fails late: only the trial itself may end the trial.
+    if (target.health.state === 'trial' && !trial) return
+    const before = target.health
+    target.health = afterFailure(before, nowMs, this.#options.eject, this.#mayLeave(target))
+    const failures = before.state === 'healthy' ? before.failures + 1 : 1
+    this.#settle(target, `${counted(failures, 'request')} failed consecutively, the last one: ${what}`)
+  }
+
+  abandoned({ target, trial }: Choice, nowMs: number): void {
+    if (trial) target.health = afterAbandonedTrial(target.health, nowMs)
+  }
+
+  /** After an active check; `cause`: why it failed, in words. */
+  checked(target: Target, result: CheckResult, cause: string): void {
+    const { service, health } = this.#options
+    this.#report({ kind: 'check-finished', service, target: target.origin, result })
+    const passed = result === 'good'
+    const wasFailing = target.checks.failing
+    target.checks = afterCheck(target.checks, passed, health)
+    target.hasResponded ||= passed
+    const { failing } = target.checks
+    if (failing !== wasFailing) target.leftOut = failing && this.#mayLeave(target)
+    this.#settle(
+      target,
+      passed
+        ? `${counted(wasFailing ? health.recoverAfter : 1, 'check')} passed consecutively`
+        : `${cause}; ${counted(failing ? health.failAfter : 1, 'check')} failed consecutively`,
+    )
+  }
+
+  #isOut(target: Target): boolean {
+    return target.health.state !== 'healthy' || target.leftOut
+  }
+
+  #outCount(except: Target): number {
+    return this.all.filter((target) => target !== except && this.#isOut(target)).length
+  }
+
+  #mayLeave(target: Target): boolean {
+    return mayEject(this.#outCount(target), this.all.length, this.#options.eject.maxShare)
+  }
+
+  #isUsable(target: Target, nowMs: number): boolean {
+    return !target.leftOut && statusOf(target.health, nowMs) === 'usable'
+  }
+
+  #isTrialDue(target: Target, nowMs: number): boolean {
+    return !target.leftOut && statusOf(target.health, nowMs) === 'trial-due'
+  }
 
   /** Reports the state of a target when it is another one than before. */
-  const settle = (target: Target, cause: string): void => {
-    const { service, eject } = options
+  #settle(target: Target, cause: string): void {
+    const { service, eject } = this.#options
     const from = target.state
     const to = stateOf(target, eject.after)
     if (from === to || to === 'unknown') return
     target.state = to
     // The first contact changes no state that was reported.
     if (from === 'unknown' && to === 'healthy') return
-    report({ kind: 'target-changed', service, target: target.origin, from, to, cause })
-    if (from === 'left-out') leaveOutOthers()
+    this.#report({ kind: 'target-changed', service, target: target.origin, from, to, cause })
+    if (from === 'left-out') this.#leaveOutOthers()
   }
+
   /** A recovered target replaces one that fails its checks and was used for lack of another. */
-  const leaveOutOthers = (): void => {
-    for (const target of all) {
-      if (!target.checks.failing || target.leftOut || !mayLeave(target)) continue
+  #leaveOutOthers(): void {
+    for (const target of this.all) {
+      if (!target.checks.failing || target.leftOut || !this.#mayLeave(target)) continue
       target.leftOut = true
-      settle(target, 'its checks fail, and another target has recovered')
+      this.#settle(target, 'its checks fail, and another target has recovered')
     }
   }
-
-  return {
-    all,
-    /** `mayTry`: this request can be repeated elsewhere when a trial fails. */
-    choose(nowMs: number, tried: readonly Target[], mayTry: boolean): Choice {
-      cursor = (cursor + 1) % all.length
-      const isFresh = (target: Target): boolean => !tried.includes(target)
-      const usable = fewestOutstanding(all, cursor, (target) => isFresh(target) && isUsable(target, nowMs))
-      const due = all.find((target) => isTrialDue(target, nowMs) && !tried.includes(target))
-      if (due !== undefined && (mayTry || usable === undefined)) {
-        due.health = { state: 'trial' }
-        return { target: due, trial: true }
-      }
-      // When nothing else is left an ejected target is better than none: the ejection may be what is wrong.
-      const target =
-        usable ??
-        fewestOutstanding(all, cursor, (candidate) => isUsable(candidate, nowMs)) ??
-        fewestOutstanding(all, cursor, isFresh) ??
-        fewestOutstanding(all, cursor, () => true)
-      if (target === undefined) throw new RangeError(`service ${options.service} has no upstream target`)
-      return { target, trial: false }
-    },
-    /** Is there a target, not tried yet, that would be chosen in earnest? */
-    hasOther: (nowMs: number, tried: readonly Target[]) =>
-      all.some((target) => !tried.includes(target) && isUsable(target, nowMs)),
-    succeeded({ target, trial }: Choice): void {
-      const health = afterSuccess(target.health, trial)
-      if (health === target.health && target.hasResponded) return
-      target.health = health
-      target.hasResponded = true
-      settle(target, trial ? 'a trial request succeeded' : 'a request succeeded')
-    },
-    /** `what`: how the attempt failed, in words. */
-    failed({ target, trial }: Choice, nowMs: number, what: string): void {
-      // A request sent before the ejection fails late: only the trial itself may end the trial.
-      if (target.health.state === 'trial' && !trial) return
-      const before = target.health
-      target.health = afterFailure(before, nowMs, options.eject, mayLeave(target))
-      const failures = before.state === 'healthy' ? before.failures + 1 : 1
-      settle(target, `${counted(failures, 'request')} failed consecutively, the last one: ${what}`)
-    },
-    abandoned({ target, trial }: Choice, nowMs: number): void {
-      if (trial) target.health = afterAbandonedTrial(target.health, nowMs)
-    },
-    /** After an active check; `cause`: why it failed, in words. */
-    checked(target: Target, result: CheckResult, cause: string): void {
-      const { service, health } = options
-      report({ kind: 'check-finished', service, target: target.origin, result })
-      const passed = result === 'good'
-      const wasFailing = target.checks.failing
-      target.checks = afterCheck(target.checks, passed, health)
-      target.hasResponded ||= passed
-      const { failing } = target.checks
-      if (failing !== wasFailing) target.leftOut = failing && mayLeave(target)
-      settle(
-        target,
-        passed
-          ? `${counted(wasFailing ? health.recoverAfter : 1, 'check')} passed consecutively`
-          : `${cause}; ${counted(failing ? health.failAfter : 1, 'check')} failed consecutively`,
-      )
-    },
-  }
 }
-
-export type Targets = ReturnType<typeof createTargets>

@@ -31,7 +31,7 @@ import { linkedTags } from './linked-items.ts'
 import { pageLists, staticBlocks, staticClasses, staticElements } from './static-content.ts'
 import type { CollectionTags, WriteAction } from './tags.ts'
 import { outcomeOf } from './written-change.ts'
-import { createWrittenTags, type SiteWrite } from './written-tags.ts'
+import { type SiteWrite, WrittenTags } from './written-tags.ts'
 
 /** A quotation mark in HTML inside JSON. */
 const quote = '(?:\\\\?["\'])'
@@ -290,7 +290,7 @@ export const createSiteTagger = ({
 }: SiteTaggerOptions): Tagger => {
   const names = createTagNames(service)
   const inDescribed = namesInDescribed(service)
-  const writtenTags = createWrittenTags(names, reaches.of)
+  const writtenTags = new WrittenTags(names, reaches.of)
   /** Contents of responses of both kinds. */
   const shownOfBoth =
     (shown: Shown): Shown =>
@@ -337,7 +337,7 @@ export const createSiteTagger = ({
     callers: names.callers,
     undeclared: names.unknown,
     everything: names.all,
-    changedTags: createChangedTags(names, table, writtenTags),
+    changedTags: createChangedTags(names, table, (write) => writtenTags.of(write)),
     isReadable,
     writtenTags: (match, given, method, response, shown, isReported = false) => {
       const asked = response === undefined ? [] : invalidatedGroups(names, response.headers)
@@ -356,7 +356,7 @@ export const createSiteTagger = ({
         shown: shownOfBoth(shown ?? (() => [])),
         given: given(),
       }
-      const tags = new Set([...asked, ...besidesTags(names, write), ...writtenTags(write)])
+      const tags = new Set([...asked, ...besidesTags(names, write), ...writtenTags.of(write)])
       return onBoth([...tags])
     },
   }

@@ -48,42 +48,52 @@ const maxSearched = 8
 const isAutosave = ({ match, entry }: SiteWrite): boolean =>
   match.row.kind === 'autosaves' && entry.refinement !== undefined
 
-export const createWrittenTags = (
-  names: TagNames,
-  reachOfProperty: PropertyReaches['of'],
-): ((write: SiteWrite) => readonly string[]) => {
-  const stateBefore = ({ collection, entry, shown }: SiteWrite, tag: string): ItemState => {
+/** The tags that a write to a site may have changed, by the table. */
+export class WrittenTags {
+  readonly #reachOfProperty: PropertyReaches['of']
+  readonly #names: TagNames
+
+  constructor(names: TagNames, reachOfProperty: PropertyReaches['of']) {
+    this.#reachOfProperty = reachOfProperty
+    this.#names = names
+  }
+
+  of(write: SiteWrite): string[] {
+    return [...this.#tagsOf(write), ...(write.collection === 'posts' ? [] : [this.#names.site])]
+  }
+
+  #stateBefore({ collection, entry, shown }: SiteWrite, tag: string): ItemState {
     const { refinement } = entry
     if (refinement === undefined) return undefined
     for (const content of shown(tag).slice(0, maxSearched)) {
       const items = describeItems(content, collection).items ?? []
-      const item = items.find((candidate) => names.item(candidate.collection, candidate.id) === tag)
+      const item = items.find((candidate) => this.#names.item(candidate.collection, candidate.id) === tag)
       if (item !== undefined && isComparable(item.properties, refinement)) return item.properties
     }
     return undefined
   }
 
-  const changeOf = (write: SiteWrite, description: Description | undefined): ItemChange => {
+  #changeOf(write: SiteWrite, description: Description | undefined): ItemChange {
     const { match, collection, response } = write
     const item = onlyItem(description)
     if (item?.collection !== collection) return unknownChange
     if (match.row.kind === 'collection') {
       return response?.status === 201 ? { before: 'absent', after: item.properties } : unknownChange
     }
-    const tag = names.item(collection, item.id)
+    const tag = this.#names.item(collection, item.id)
     const inPath = itemInPath(match)
     if (match.row.kind !== 'item' || tag === undefined || inPath === undefined) return unknownChange
-    if (names.item(collection, inPath) !== tag) return unknownChange
+    if (this.#names.item(collection, inPath) !== tag) return unknownChange
     if (description?.deleted === true) return { before: item.properties, after: 'absent' }
-    return { before: stateBefore(write, tag), after: item.properties }
+    return { before: this.#stateBefore(write, tag), after: item.properties }
   }
 
   /** Tags of lists that filter by one of these properties and contain the item. */
-  const filteredLists = (
+  #filteredLists(
     { collection, entry }: SiteWrite,
     state: ItemState,
     properties?: readonly string[],
-  ): readonly string[] => {
+  ): readonly string[] {
     if (state === undefined || state === 'absent') return []
     const filters = entry.filters.filter(({ property }) => properties?.includes(property) ?? true)
     return filters.flatMap(({ property }) => {
@@ -91,127 +101,142 @@ export const createWrittenTags = (
       if (Array.isArray(value) && value.length === 0) return []
       const values = value === undefined ? undefined : integersOf(value)
       return values === undefined
-        ? [names.filteredBy(collection, property)]
-        : values.map((id) => names.filtered(collection, property, id))
+        ? [this.#names.filteredBy(collection, property)]
+        : values.map((id) => this.#names.filtered(collection, property, id))
     })
   }
 
   /** Tags of lists for editors that may show an item in one of these versions. */
-  const innerLists = (collection: string, states: readonly ItemState[]): readonly string[] => {
+  #innerLists(collection: string, states: readonly ItemState[]): readonly string[] {
     const statuses = states.map((state) => (state === 'absent' ? 'any' : state?.['status']))
     const texts = statuses.filter((status) => typeof status === 'string')
-    if (texts.length < statuses.length) return [names.inner(collection)]
-    return ['any', ...texts].map((status) => names.innerOf(collection, status))
+    if (texts.length < statuses.length) return [this.#names.inner(collection)]
+    return ['any', ...texts].map((status) => this.#names.innerOf(collection, status))
   }
 
-  const textLists = (collection: string): readonly string[] => [
-    names.text(collection),
-    names.modified(collection),
-  ]
+  #textLists(collection: string): readonly string[] {
+    return [this.#names.text(collection), this.#names.modified(collection)]
+  }
 
   /** Tags of lists that may lose, gain or move the item, including uncertain ones. */
-  const listsOf = (
+  #listsOf(
     write: SiteWrite,
     { before, after }: ItemChange,
     items: readonly DescribedItem[],
-  ): readonly string[] => {
+  ): readonly string[] {
     const { collection } = write
     const states = after === undefined ? items.map(({ properties }) => properties) : [before, after]
     const tags = [
-      names.list(collection),
-      ...textLists(collection),
-      ...innerLists(collection, [before, after]),
+      this.#names.list(collection),
+      ...this.#textLists(collection),
+      ...this.#innerLists(collection, [before, after]),
     ]
-    if (before === undefined) tags.push(names.unsure(collection))
-    return [...tags, ...states.flatMap((state) => filteredLists(write, state))]
+    if (before === undefined) tags.push(this.#names.unsure(collection))
+    return [...tags, ...states.flatMap((state) => this.#filteredLists(write, state))]
   }
 
   /** Tags of the written item or its parts; undefined if it is unknown. */
-  const itemsOf = (
+  #itemsOf(
     { match, collection }: SiteWrite,
     items: readonly DescribedItem[],
     parts: readonly ('item' | 'revisionsOf' | 'autosavesOf')[] = ['item', 'revisionsOf', 'autosavesOf'],
-  ): readonly string[] | undefined => {
+  ): readonly string[] | undefined {
     const path = itemInPath(match)
     const ids = [...(path === undefined ? [] : [path]), ...items.map(({ id }) => id)]
-    const ofParts = ids.flatMap((id) => parts.map((part) => names[part](collection, id)))
+    const ofParts = ids.flatMap((id) => parts.map((part) => this.#names[part](collection, id)))
     const tags = ofParts.filter((tag) => tag !== undefined)
     return tags.length === ofParts.length ? tags : undefined
   }
 
-  const contentTags = (contents: NamedEffect['contents'], collection: string): readonly string[] => {
+  #contentTags(contents: NamedEffect['contents'], collection: string): readonly string[] {
     switch (contents) {
       case 'none':
         return []
       case 'dynamic':
-        return [names.dynamic, names.dynamicOf(collection)]
+        return [this.#names.dynamic, this.#names.dynamicOf(collection)]
       case 'any':
-        return [names.rendered]
+        return [this.#names.rendered]
     }
   }
 
   /** Tags of responses whose items name the written items by id. */
-  const shownByTags = (
+  #shownByTags(
     collection: string,
     items: readonly DescribedItem[],
     shownBy: TagNames['shownBy'],
     some: string,
-  ): readonly string[] => {
+  ): readonly string[] {
     const tags = items.map(({ id }) => shownBy(collection, id)).filter((tag) => tag !== undefined)
-    if (tags.length === 0 || tags.length < items.length) return (namedBy[collection] ?? []).map(names.any)
+    if (tags.length === 0 || tags.length < items.length)
+      return (namedBy[collection] ?? []).map(this.#names.any)
     return [some, ...tags]
   }
 
   /** Tags of terms that count the written item, and of lists of terms, which depend on the counts. */
-  const countedByTags = (
-    property: string,
-    { entry }: SiteWrite,
-    { before, after }: ItemChange,
-  ): readonly string[] => {
+  #countedByTags(property: string, { entry }: SiteWrite, { before, after }: ItemChange): readonly string[] {
     const counting = namedItems[property] ?? property
     const named = [before, after].map((state) => termsNamed(state, property, entry.refinement))
-    if (named.includes(undefined)) return [names.any(counting)]
+    if (named.includes(undefined)) return [this.#names.any(counting)]
     const terms = named.flatMap((ids) => (ids === 'none' || ids === undefined ? [] : ids))
     // The list of terms of a post exists for every readable post; a new post has no stored list.
     const hasList = before !== 'absent' && named.some((ids) => ids !== 'none')
     if (terms.length === 0 && !hasList) return []
     return [
-      names.list(counting),
-      names.related(counting),
-      ...(siteTags[counting]?.filters ?? []).map(({ property }) => names.filteredBy(counting, property)),
-      ...terms.map((id) => names.item(counting, String(id)) ?? names.any(counting)),
+      this.#names.list(counting),
+      this.#names.related(counting),
+      ...(siteTags[counting]?.filters ?? []).map(({ property }) =>
+        this.#names.filteredBy(counting, property),
+      ),
+      ...terms.map((id) => this.#names.item(counting, String(id)) ?? this.#names.any(counting)),
     ]
   }
 
-  const effectTags = (
+  #effectTags(
     effect: NamedEffect,
     write: SiteWrite,
     change: ItemChange,
     items: readonly DescribedItem[],
-  ): readonly string[] => {
+  ): readonly string[] {
     const { collection } = write
-    const tags = effect.collections.map((other) => names.any(other))
-    if (effect.siblings) tags.push(names.any(collection))
-    if (effect.embedded) tags.push(names.embedded)
+    const tags = effect.collections.map((other) => this.#names.any(other))
+    if (effect.siblings) tags.push(this.#names.any(collection))
+    if (effect.embedded) tags.push(this.#names.embedded)
     if (effect.shownBy) {
-      tags.push(...shownByTags(collection, items, names.shownBy, names.shownBySome(collection)))
+      tags.push(
+        ...this.#shownByTags(collection, items, this.#names.shownBy, this.#names.shownBySome(collection)),
+      )
     }
     if (effect.nameShownBy) {
-      tags.push(...shownByTags(collection, items, names.nameShownBy, names.nameShownBySome(collection)))
+      tags.push(
+        ...this.#shownByTags(
+          collection,
+          items,
+          this.#names.nameShownBy,
+          this.#names.nameShownBySome(collection),
+        ),
+      )
     }
-    tags.push(...effect.countedBy.flatMap((counting) => countedByTags(counting, write, change)))
+    tags.push(...effect.countedBy.flatMap((counting) => this.#countedByTags(counting, write, change)))
     for (const lists of effect.filteredBy) {
-      tags.push(names.related(lists.collection), names.filteredBy(lists.collection, lists.property))
+      tags.push(
+        this.#names.related(lists.collection),
+        this.#names.filteredBy(lists.collection, lists.property),
+      )
     }
-    return [...tags, ...contentTags(effect.contents, collection), names.opaque, names.unknown]
+    return [
+      ...tags,
+      ...this.#contentTags(effect.contents, collection),
+      this.#names.opaque,
+      this.#names.unknown,
+    ]
   }
 
   /** Was another item of the same owner rendered, so that a stored response shows what renders it? */
-  const hasFellow = ({ collection, entry: { fellows }, shown }: SiteWrite, state: ItemState): boolean => {
+  #hasFellow({ collection, entry: { fellows }, shown }: SiteWrite, state: ItemState): boolean {
     if (fellows === undefined || state === undefined || state === 'absent') return false
     const wanted = { ...fellows.rendered, [fellows.property]: state[fellows.property] }
     if (wanted[fellows.property] === undefined) return false
-    return shown(names.any(collection))
+    return shown(this.#names.any(collection))
       .slice(0, maxSearched)
       .some((content) =>
         describeItems(content, collection).items?.some(({ properties }) =>
@@ -220,152 +245,148 @@ export const createWrittenTags = (
       )
   }
 
-  const ownerTags = (
-    { collections, embedsOnly }: Owner,
-    id: string,
-    hasTrace: boolean,
-  ): readonly string[] => {
-    const tagOf = embedsOnly && hasTrace ? names.embedding : names.item
+  #ownerTags({ collections, embedsOnly }: Owner, id: string, hasTrace: boolean): readonly string[] {
+    const tagOf = embedsOnly && hasTrace ? this.#names.embedding : this.#names.item
     return collections.flatMap((related) => tagOf(related, id) ?? [])
   }
 
   /** The owners of an item; undefined if the version does not contain them. */
-  const ownersOf = (write: SiteWrite, state: ItemState, isGone = false): readonly string[] | undefined => {
+  #ownersOf(write: SiteWrite, state: ItemState, isGone = false): readonly string[] | undefined {
     const { entry } = write
     if (entry.owners === undefined || state === undefined || state === 'absent') return undefined
     const showing = entry.owners.filter(({ createOnly }) => !isGone || createOnly === undefined)
     if (showing.length === 0) return undefined
-    const hasTrace = isGone || hasFellow(write, state)
+    const hasTrace = isGone || this.#hasFellow(write, state)
     const tags = showing.map((owner) => {
       const [id] = integersOf(state[owner.property]) ?? []
-      return id === undefined ? undefined : ownerTags(owner, String(id), hasTrace)
+      return id === undefined ? undefined : this.#ownerTags(owner, String(id), hasTrace)
     })
     return tags.includes(undefined) ? undefined : tags.flatMap((some) => some ?? [])
   }
 
   /** A new or deleted item is shown only by its owners, so only they are invalidated. */
-  const ownedTags = (
+  #ownedTags(
     write: SiteWrite,
     { before, after }: ItemChange,
     items: readonly DescribedItem[],
-  ): readonly string[] | undefined => {
+  ): readonly string[] | undefined {
     const { entry } = write
     const isNew = before === 'absent'
     const effect = entry.effects[isNew ? 'create' : 'delete']
     if (effect === 'everything' || (!isNew && after !== 'absent')) return undefined
-    const owners = ownersOf(write, isNew ? after : before, !isNew)
+    const owners = this.#ownersOf(write, isNew ? after : before, !isNew)
     if (owners === undefined) return undefined
     const owning = new Set(entry.owners?.flatMap(({ collections }) => collections))
     const collections = effect.collections.filter((reached) => !owning.has(reached))
     // Children of a deleted item get another parent.
     const siblings = effect.siblings && !isNew
     const owned = { ...effect, collections, siblings, embedded: false }
-    return [...owners, ...effectTags(owned, write, { before, after }, items)]
+    return [...owners, ...this.#effectTags(owned, write, { before, after }, items)]
   }
 
   /** The owners after an update, which may have moved it. */
-  const newOwners = (write: SiteWrite, { after }: ItemChange): readonly string[] => {
+  #newOwners(write: SiteWrite, { after }: ItemChange): readonly string[] {
     const { action, entry } = write
     if (action !== 'update' || entry.owners === undefined) return []
-    return ownersOf(write, after) ?? entry.owners.flatMap(({ collections }) => collections.map(names.any))
+    return (
+      this.#ownersOf(write, after) ??
+      entry.owners.flatMap(({ collections }) => collections.map(this.#names.any))
+    )
   }
 
   /** Did a stored object without an id show a text in that property? */
-  const wasShown = ({ collection, shown }: SiteWrite, name: string): boolean =>
-    shown(names.any(collection))
+  #wasShown({ collection, shown }: SiteWrite, name: string): boolean {
+    return shown(this.#names.any(collection))
       .slice(0, maxSearched)
       .some((content) => {
         const value = parsedContent(content) as Readonly<Record<string, unknown>> | null | undefined
         const text = value?.[name]
         return typeof text === 'string' && text.trim() !== ''
       })
+  }
 
   /** Tags for an update by the arguments that it sets; undefined if one of them is not listed. */
-  const tagsByArgument = (write: SiteWrite): readonly string[] | undefined => {
+  #tagsByArgument(write: SiteWrite): readonly string[] | undefined {
     const { action, collection, entry, given, response } = write
     const { byArgument } = entry
     if (byArgument === undefined || action === 'delete' || given === undefined || response === undefined) {
       return undefined
     }
-    const reached: string[] = [names.any(collection)]
+    const reached: string[] = [this.#names.any(collection)]
     for (const name of given) {
       const argument = lookUp(byArgument, name)
       if (argument === undefined) return undefined
       const contents: ReachedContents =
-        argument.leavesTrace === false && !wasShown(write, name) ? 'any' : argument.effect.contents
-      reached.push(...effectTags({ ...argument.effect, contents }, write, unknownChange, []))
+        argument.leavesTrace === false && !this.#wasShown(write, name) ? 'any' : argument.effect.contents
+      reached.push(...this.#effectTags({ ...argument.effect, contents }, write, unknownChange, []))
     }
     return reached
   }
 
   /** Tags of responses that copy what an update may have changed. */
-  const copiedTags = (
+  #copiedTags(
     write: SiteWrite,
     { before, after }: ItemChange,
     items: readonly DescribedItem[],
-  ): readonly string[] => {
+  ): readonly string[] {
     const { action, entry, given } = write
     if (action !== 'update' || entry.refinement === undefined) return []
     return copiesChanged(before, after, entry.refinement, given).flatMap((effect) =>
-      effectTags(effect, write, { before, after }, items),
+      this.#effectTags(effect, write, { before, after }, items),
     )
   }
 
-  const fullTags = (
-    write: SiteWrite,
-    change: ItemChange,
-    items: readonly DescribedItem[],
-  ): readonly string[] => {
+  #fullTags(write: SiteWrite, change: ItemChange, items: readonly DescribedItem[]): readonly string[] {
     const { collection, entry, action } = write
-    const ofItems = items.length === 0 ? undefined : itemsOf(write, items)
+    const ofItems = items.length === 0 ? undefined : this.#itemsOf(write, items)
     const lists =
       ofItems === undefined
-        ? [names.any(collection), names.embedded]
-        : [...ofItems, ...listsOf(write, change, items)]
-    const owned = ownedTags(write, change, items)
+        ? [this.#names.any(collection), this.#names.embedded]
+        : [...ofItems, ...this.#listsOf(write, change, items)]
+    const owned = this.#ownedTags(write, change, items)
     if (owned !== undefined) return [...lists, ...owned]
     const effect = (write.match.row.kind === 'action' ? entry.action : undefined) ?? entry.effects[action]
-    if (effect === 'everything') return [names.all]
-    const isFellow = change.before === 'absent' && hasFellow(write, change.after)
+    if (effect === 'everything') return [this.#names.all]
+    const isFellow = change.before === 'absent' && this.#hasFellow(write, change.after)
     const contents = isFellow ? 'dynamic' : effect.contents
     return [
       ...lists,
-      ...newOwners(write, change),
-      ...effectTags({ ...effect, contents }, write, change, items),
-      ...copiedTags(write, change, items),
+      ...this.#newOwners(write, change),
+      ...this.#effectTags({ ...effect, contents }, write, change, items),
+      ...this.#copiedTags(write, change, items),
     ]
   }
 
   /** An autosave in its own record, which does not change the item. */
-  const isBeside = ({ match }: SiteWrite, items: readonly DescribedItem[]): boolean => {
+  #isBeside({ match }: SiteWrite, items: readonly DescribedItem[]): boolean {
     const [saved] = items
     const parent = itemInPath(match)
     return parent !== undefined && saved?.id !== parent && String(saved?.properties['parent']) === parent
   }
 
   /** Parts that an update does not change: autosaves always, revisions if they are equal. */
-  const keptParts = (
+  #keptParts(
     write: SiteWrite,
     { before, after }: ItemChange,
     items: readonly DescribedItem[],
     related: readonly string[],
-  ): readonly string[] | undefined => {
+  ): readonly string[] | undefined {
     // The author decides who may read revisions and autosaves.
-    if (write.match.row.kind !== 'item' || related.includes('author')) return itemsOf(write, items)
-    return itemsOf(write, items, keepsRevisions(before, after) ? ['item'] : ['item', 'revisionsOf'])
+    if (write.match.row.kind !== 'item' || related.includes('author')) return this.#itemsOf(write, items)
+    return this.#itemsOf(write, items, keepsRevisions(before, after) ? ['item'] : ['item', 'revisionsOf'])
   }
 
   /** Tags for an update of texts and of properties that only some lists use. */
-  const minorTags = (
+  #minorTags(
     write: SiteWrite,
     change: ItemChange,
     items: readonly DescribedItem[],
     refinement: Refinement,
     changed: readonly string[],
-  ): readonly string[] => {
+  ): readonly string[] {
     const { collection, given } = write
     const { before, after } = change
-    const parts = keptParts(write, change, items, changed)
+    const parts = this.#keptParts(write, change, items, changed)
     const searched = keepsTexts(before, after, given, refinement)
       ? []
       : [refinement.searched?.effect ?? effect([])]
@@ -376,52 +397,50 @@ export const createWrittenTags = (
     ]
     return [
       ...(parts ?? []),
-      ...(searched.length === 0 ? [] : [names.text(collection)]),
-      names.modified(collection),
-      ...(changed.length === 0 ? [] : [names.related(collection)]),
-      ...[before, after].flatMap((state) => filteredLists(write, state, changed)),
-      ...effects.flatMap((effect) => effectTags(effect, write, change, items)),
+      ...(searched.length === 0 ? [] : [this.#names.text(collection)]),
+      this.#names.modified(collection),
+      ...(changed.length === 0 ? [] : [this.#names.related(collection)]),
+      ...[before, after].flatMap((state) => this.#filteredLists(write, state, changed)),
+      ...effects.flatMap((effect) => this.#effectTags(effect, write, change, items)),
     ]
   }
 
   /** Tags for a write by what it can have changed; undefined if that may be anything. */
-  const refinedTags = (
+  #refinedTags(
     write: SiteWrite,
     change: ItemChange,
     items: readonly DescribedItem[],
-  ): readonly string[] | undefined => {
+  ): readonly string[] | undefined {
     const { collection, response } = write
     const { refinement } = write.entry
-    const ofItems = itemsOf(write, items)
+    const ofItems = this.#itemsOf(write, items)
     if (refinement === undefined || ofItems === undefined) return undefined
-    const unknown = [names.opaque, names.unknown]
+    const unknown = [this.#names.opaque, this.#names.unknown]
     const { before, after } = change
     const copies = copiesChanged(before, after, refinement)
-    const copied = copies.flatMap((effect) => effectTags(effect, write, change, items))
+    const copied = copies.flatMap((effect) => this.#effectTags(effect, write, change, items))
     if (isAutosave(write) && response !== undefined) {
-      const texts = isBeside(write, items) ? [] : [...textLists(collection), ...copied]
+      const texts = this.#isBeside(write, items) ? [] : [...this.#textLists(collection), ...copied]
       return [...ofItems, ...texts, ...unknown]
     }
-    const reach = reachOf(before, after, refinement, reachOfProperty)
+    const reach = reachOf(before, after, refinement, this.#reachOfProperty)
     if (reach.kind === 'full') return undefined
     if (reach.kind === 'hidden') {
-      const others = reach.effects.flatMap((effect) => effectTags(effect, write, change, items))
-      return [...ofItems, ...innerLists(collection, [before, after]), ...others, ...copied, ...unknown]
+      const others = reach.effects.flatMap((effect) => this.#effectTags(effect, write, change, items))
+      return [...ofItems, ...this.#innerLists(collection, [before, after]), ...others, ...copied, ...unknown]
     }
-    return [...minorTags(write, change, items, refinement, reach.related), ...copied, ...unknown]
+    return [...this.#minorTags(write, change, items, refinement, reach.related), ...copied, ...unknown]
   }
 
-  const tagsOf = (write: SiteWrite): readonly string[] => {
-    const byArgument = tagsByArgument(write)
-    if (byArgument !== undefined) return [...byArgument, names.linked]
+  #tagsOf(write: SiteWrite): readonly string[] {
+    const byArgument = this.#tagsByArgument(write)
+    if (byArgument !== undefined) return [...byArgument, this.#names.linked]
     const { collection, response } = write
     const description =
       response?.content === undefined ? undefined : describeItems(response.content, collection)
     const items = (description?.items ?? []).filter((item) => item.collection === collection)
-    const change = changeOf(write, description)
-    const linked = linkedByWrite(names, write, change, items)
-    return [...(refinedTags(write, change, items) ?? fullTags(write, change, items)), ...linked]
+    const change = this.#changeOf(write, description)
+    const linked = linkedByWrite(this.#names, write, change, items)
+    return [...(this.#refinedTags(write, change, items) ?? this.#fullTags(write, change, items)), ...linked]
   }
-
-  return (write) => [...tagsOf(write), ...(write.collection === 'posts' ? [] : [names.site])]
 }

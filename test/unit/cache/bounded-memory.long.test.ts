@@ -2,9 +2,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { createAdmission } from '../../../src/cache/store/admission.ts'
-import { createHitForPass } from '../../../src/cache/store/hit-for-pass.ts'
+import { HitForPass } from '../../../src/cache/store/hit-for-pass.ts'
 import { createIntern } from '../../../src/cache/store/stored-response.ts'
-import { createInvalidationLog, createUnsettledTags } from '../../../src/cache/store/tag-index.ts'
+import { InvalidationLog, UnsettledTags } from '../../../src/cache/store/tag-index.ts'
 import { memoize } from '../../../src/http/memo.ts'
 import { createTargetMemo, type RecalledTarget } from '../../../src/service/decide.ts'
 
@@ -26,7 +26,7 @@ test.each<[structure: string, make: () => Remember, lengths: readonly number[], 
   [
     'keys of the hit-for-pass memory',
     () => {
-      const memo = createHitForPass()
+      const memo = new HitForPass()
       return (key) => memo.add(key, 0)
     },
     [8_000, 100],
@@ -46,7 +46,7 @@ test.each<[structure: string, make: () => Remember, lengths: readonly number[], 
   [
     'tags that were invalidated',
     () => {
-      const log = createInvalidationLog(16_384)
+      const log = new InvalidationLog(16_384)
       return (tag) => log.record([tag])
     },
     [8_000, 128],
@@ -55,7 +55,7 @@ test.each<[structure: string, make: () => Remember, lengths: readonly number[], 
   [
     'tags of writes that may still be carried out',
     () => {
-      const unsettled = createUnsettledTags(16_384)
+      const unsettled = new UnsettledTags(16_384)
       return (tag) => unsettled.add([tag], 0, 1_000)
     },
     [8_000, 128],

@@ -1,4 +1,4 @@
-import { type Cache, createCache } from '../../../src/cache/cache.ts'
+import { Cache } from '../../../src/cache/cache.ts'
 import { type CacheRead, type CacheResponse, cacheKey, type Forward } from '../../../src/cache/cache-read.ts'
 import type { CachePolicy, CacheRule } from '../../../src/cache/decide-caching.ts'
 import type { CacheEvent } from '../../../src/cache/events.ts'
@@ -112,7 +112,7 @@ export const harness = (
 ): Harness => {
   const clock = manualClock()
   const events: CacheEvent[] = []
-  const cache = createCache({
+  const cache = new Cache({
     maxBytes: limits.maxBytes ?? 1_000_000,
     maxHeapBytes: limits.maxHeapBytes ?? Number.POSITIVE_INFINITY,
     maxEntryBytes: limits.maxEntryBytes ?? 100_000,

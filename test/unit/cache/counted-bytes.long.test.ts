@@ -8,7 +8,7 @@ import {
   type StoredResponseParts,
   setTags,
 } from '../../../src/cache/store/stored-response.ts'
-import { createInvalidationLog, createUnsettledTags } from '../../../src/cache/store/tag-index.ts'
+import { InvalidationLog, UnsettledTags } from '../../../src/cache/store/tag-index.ts'
 import { varyKey } from '../../../src/http/headers/caching-headers.ts'
 import { type Harness, harness, readOf, response, safePolicy, settle } from './cache-fixture.ts'
 
@@ -100,7 +100,7 @@ describe('long values of clients are stored as digests', () => {
     [
       'invalidated',
       (tags) => {
-        const log = createInvalidationLog(16_384)
+        const log = new InvalidationLog(16_384)
         for (const tag of tags) log.record([tag])
         return { knows: (tag) => log.invalidatedSince([tag], 0) }
       },
@@ -108,7 +108,7 @@ describe('long values of clients are stored as digests', () => {
     [
       'held back',
       (tags) => {
-        const held = createUnsettledTags(16_384)
+        const held = new UnsettledTags(16_384)
         for (const tag of tags) held.add([tag], 0, 1_000)
         return { knows: (tag) => held.includes([tag], 0) }
       },

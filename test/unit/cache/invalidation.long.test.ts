@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type CacheRead, targetKey } from '../../../src/cache/cache-read.ts'
 import { beginsWithOneOf, type Purge } from '../../../src/cache/invalidation.ts'
-import { createUnsettledTags } from '../../../src/cache/store/tag-index.ts'
+import { UnsettledTags } from '../../../src/cache/store/tag-index.ts'
 import {
   harness,
   readOf,
@@ -239,7 +239,7 @@ test('a response that was requested before a late write and arrives when it cann
 })
 
 test('a hold of the empty tag is one of every tag', () => {
-  const held = createUnsettledTags(100)
+  const held = new UnsettledTags(100)
   held.add([''], 0, 10)
   expect([held.includes(['a'], 9), held.includes([], 9), held.includes(['a'], 10)]).toEqual([
     true,
@@ -249,14 +249,14 @@ test('a hold of the empty tag is one of every tag', () => {
 })
 
 test('of settled tags that are forgotten, what was requested before is not stored', () => {
-  const held = createUnsettledTags(2)
+  const held = new UnsettledTags(2)
   held.add(['a', 'b'], 0, 10)
   held.add(['c'], 15, 20)
   expect([held.includes(['a'], 9), held.includes(['a'], 15)]).toEqual([true, false])
 })
 
 test('with more unsettled tags than are remembered, nothing is stored until they are settled', () => {
-  const held = createUnsettledTags(2)
+  const held = new UnsettledTags(2)
   held.add(['a', 'b'], 0, 10)
   expect(held.includes(['c'], 5)).toBe(false)
   held.add(['c'], 5, 20)

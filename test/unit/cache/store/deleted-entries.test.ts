@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createMemoryStore } from '../../../../src/cache/store/memory-store.ts'
+import { MemoryStore } from '../../../../src/cache/store/memory-store.ts'
 import { keyOf, storedAt } from '../stored-at.ts'
 
 type Step = { readonly step: string; readonly target: number; readonly tags: readonly string[] }
@@ -16,7 +16,7 @@ const steps = fc.array(
 
 /** The store, and what it must hold. */
 const pair = () => {
-  const store = createMemoryStore({
+  const store = new MemoryStore({
     maxBytes: 1_000_000,
     maxHeapBytes: 1_000_000,
     maxEntryBytes: 1000,
@@ -41,7 +41,7 @@ const take = ({ store, expected }: ReturnType<typeof pair>, { step, target, tags
           store
             .all()
             .filter((one) => one.key === key)
-            .map(store.markDeleted),
+            .map((one) => store.markDeleted(one)),
         ),
       ).toBe(drop(expected, key))
     case 'delete':

@@ -1,10 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  createInvalidationLog,
-  createTagIndex,
-  type TagHolder,
-} from '../../../../src/cache/store/tag-index.ts'
+import { createTagIndex, InvalidationLog, type TagHolder } from '../../../../src/cache/store/tag-index.ts'
 
 const names = ['a', 'b', 'c', 'd', 'e']
 
@@ -64,7 +60,7 @@ test('a tag of many holders is one string', () => {
 })
 
 describe('what a request has invalidated and its own response shows', () => {
-  const log = () => createInvalidationLog(100)
+  const log = () => new InvalidationLog(100)
 
   test('does not supersede this response', () => {
     const own = log()
@@ -94,7 +90,7 @@ describe('what a request has invalidated and its own response shows', () => {
     own.record(['a'], 'request')
     own.recordAll()
     expect(own.invalidatedSince(['a'], 0, 'request')).toBe(true)
-    const many = createInvalidationLog(10_000)
+    const many = new InvalidationLog(10_000)
     many.record(
       Array.from({ length: 1_001 }, (_, at) => `tag ${at}`),
       'request',

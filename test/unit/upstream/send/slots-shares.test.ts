@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createSlots, type SlotRequest, type Slots } from '../../../../src/upstream/send/slots.ts'
+import { type SlotRequest, Slots } from '../../../../src/upstream/send/slots.ts'
 
 const requestOf = (client: string, arriving = false): SlotRequest => ({ client, line: '', arriving })
 
 const slotsOf = (max: number, queueMax: number, clientShare: number) => {
-  const slots = createSlots({ max, queueMax, queueTimeoutMs: 0, clientShare })
+  const slots = new Slots({ max, queueMax, queueTimeoutMs: 0, clientShare })
   const log: string[] = []
   const ask = (name: string, request: SlotRequest) =>
     slots.acquire(
@@ -102,7 +102,7 @@ const partOf = (whole: number, share: number): number =>
 
 /** Slots, and beside them a list of all requests from which the bounds are counted anew. */
 const modelOf = ({ max, queueMax, clientShare }: Bounds) => {
-  const slots: Slots = createSlots({ max, queueMax, queueTimeoutMs: 0, clientShare })
+  const slots: Slots = new Slots({ max, queueMax, queueTimeoutMs: 0, clientShare })
   const all: Held[] = []
   const arrivingShare = clientShare >= 1 ? 1 : 0.5
 

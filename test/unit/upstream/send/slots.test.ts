@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { createSlots } from '../../../../src/upstream/send/slots.ts'
+import { Slots } from '../../../../src/upstream/send/slots.ts'
 
 const one = { client: '', line: '', arriving: false }
 
 const slotsOf = (max: number, queueMax = 100, queueTimeoutMs = 0) => {
-  const slots = createSlots({ max, queueMax, queueTimeoutMs, clientShare: 1 })
+  const slots = new Slots({ max, queueMax, queueTimeoutMs, clientShare: 1 })
   const log: string[] = []
   const ask = (name: string, line = '') =>
     slots.acquire(

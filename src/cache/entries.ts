@@ -1,0 +1,54 @@
+import type { Moment } from '../clock.ts'
+import { redactTarget } from '../http/targets.ts'
+import { partsOfKey } from './cache-read.ts'
+import { currentAgeMs, lifetimeAt } from './policy/reuse.ts'
+import type { MemoryStore } from './store/memory-store.ts'
+import type { StoredResponse } from './store/stored-response.ts'
+
+/** A stored response as the admin side lists it: without its content, its credential, and the secrets in its target. */
+export type CacheEntry = Readonly<ReturnType<typeof entryOf>>
+
+export type EntryOrder = 'bytes' | 'hits' | 'age'
+
+const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
+
+const entryOf = (stored: StoredResponse, at: Moment) => {
+  const { service, host, target, partition } = partsOfKey(stored.key)
+  const ageMs = currentAgeMs(stored, at)
+  return {
+    service,
+    /** '' where responses are the same for all hosts of the service. */
+    host,
+    target: redactTarget(target),
+    partition: partition === 'public' ? ('public' as const) : ('credential' as const),
+    status: stored.status,
+    bytes: stored.bytes,
+    hits: stored.hits,
+    ageSeconds: seconds(ageMs),
+    /** Negative when it is stale. */
+    ttlSeconds: seconds(lifetimeAt(stored, at) - ageMs),
+    vary: stored.varyNames,
+    tags: stored.tags,
+  }
+}
+
+const rank: Readonly<Record<EntryOrder, (stored: StoredResponse) => number>> = {
+  bytes: (stored) => stored.bytes,
+  hits: (stored) => stored.hits,
+  age: (stored) => -stored.received.monotonic,
+}
+
+/** The first `limit` stored responses: the largest, those with most hits, or the oldest. Sorts all of them: not for regular scrapes. */
+export const listEntries = (
+  store: MemoryStore,
+  order: EntryOrder,
+  limit: number,
+  at: Moment,
+): readonly CacheEntry[] => {
+  const responses = store.all().flatMap(({ variants }) => variants)
+  const rankOf = rank[order]
+  return responses
+    .sort((a, b) => rankOf(b) - rankOf(a))
+    .slice(0, limit)
+    .map((stored) => entryOf(stored, at))
+}

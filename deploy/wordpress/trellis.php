@@ -567,6 +567,8 @@ final class Trellis_Changes {
 	private $sticky     = array();
 	/** By blog and name: the values of options before each write, as digests; false where a value is not known. */
 	private $values     = array();
+	/** By blog: options with parents of terms that only were deleted, or made again. */
+	private $hierarchies = array();
 	/** By statement: blog, table and rows before the write. */
 	private $compared   = array();
 	private $transacted = false;
@@ -1229,6 +1231,12 @@ final class Trellis_Changes {
 		return false;
 	}
 
+	/** The taxonomy whose parents WordPress memoizes in an option of this name, `category_children`; '' for other names. */
+	public static function hierarchy_in( $name ) {
+		$taxonomy = '_children' === substr( (string) $name, -9 ) ? substr( $name, 0, -9 ) : '';
+		return '' !== $taxonomy && is_taxonomy_hierarchical( $taxonomy ) ? $taxonomy : '';
+	}
+
 	private static function is_temporary( $name ) {
 		return 0 === strpos( $name, '_transient_' ) || 0 === strpos( $name, '_site_transient_' );
 	}
@@ -1355,7 +1363,7 @@ final class Trellis_Changes {
 
 	/** Forms write each of their settings again: an UPDATE often leaves an option as it was. Temporary values are made again when they are gone. */
 	private function keep_values( $site, $names, $may_stay ) {
-		$may_stay = $may_stay || array( 'WPLANG' ) === $names || array() !== array_filter( $names, array( __CLASS__, 'is_temporary' ) );
+		$may_stay = $may_stay || array( 'WPLANG' ) === $names || array() !== array_filter( $names, array( __CLASS__, 'is_temporary' ) ) || array() !== array_filter( $names, array( __CLASS__, 'hierarchy_in' ) );
 		$values   = $may_stay && ! $this->is_uncommitted ? $this->values( $site, $names ) : null;
 		foreach ( $names as $name ) {
 			$value = isset( $values[ $name ] ) ? $values[ $name ] : false;
@@ -1396,6 +1404,9 @@ final class Trellis_Changes {
 		foreach ( $temporary as $at => $name ) {
 			$is_over         = isset( $ends[ $timeouts[ $at ] ] ) && (int) $ends[ $timeouts[ $at ] ] < time();
 			$values[ $name ] = isset( $digests[ $name ] ) && ! $is_over ? $digests[ $name ] : self::NOT_THERE;
+		}
+		foreach ( array_filter( $names, array( __CLASS__, 'hierarchy_in' ) ) as $name ) {
+			$values += array( $name => self::NOT_THERE );
 		}
 		// The first save of the general settings adds an empty language, which is that of a site without one.
 		if ( in_array( 'WPLANG', $names, true ) && ( ! isset( $digests['WPLANG'] ) || md5( '' ) === $digests['WPLANG'] ) && $this->is_english() ) {
@@ -1441,6 +1452,10 @@ final class Trellis_Changes {
 				$value                       = isset( $last[ $name ] ) ? $last[ $name ] : null;
 				$is_same                     = $value === $values[0] || self::NOT_THERE === $values[0] && $this->is_reading();
 				$unchanged[ $site ][ $name ] = $is_same && array() === array_diff( $values, array( $value, self::NOT_THERE ) );
+				if ( '' !== self::hierarchy_in( $name ) && null !== $value && count( array_diff( array_unique( array_merge( $values, array( $value ) ) ), array( self::NOT_THERE ) ) ) < 2 ) {
+					// Deleted, or made again from the terms, whose own changes say which parents are others.
+					$this->hierarchies[ $site ][ $name ] = true;
+				}
 			}
 		}
 		return $unchanged;
@@ -1513,7 +1528,7 @@ final class Trellis_Changes {
 		if ( 'post' === $kind ) {
 			// Only with a mark there is a log.
 			$more = ! $this->marks ? '' : ( $ends ? $this->log->around( end( $this->marks ) ) : $this->log->creation_unless_known() );
-			$rows = $this->rows( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, p.post_modified, MD5(p.post_title) AS title, MD5(p.post_content) AS content, MD5(p.post_excerpt) AS excerpt, t.term_taxonomy_id, t.taxonomy, t.term_id, t.parent, t.count, n.slug$more FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id LEFT JOIN {$prefix}terms n ON n.term_id = t.term_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
+			$rows = $this->rows( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, p.post_modified, MD5(p.post_title) AS title, MD5(p.post_content) AS content, MD5(p.post_excerpt) AS excerpt, t.term_taxonomy_id, t.taxonomy, t.term_id, t.parent, t.count, n.slug, MD5(n.name) AS name$more FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id LEFT JOIN {$prefix}terms n ON n.term_id = t.term_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
 			if ( '' !== $more && $rows ) {
 				$this->log->take( $rows[0] );
 			}
@@ -1530,7 +1545,7 @@ final class Trellis_Changes {
 				}
 			}
 		} elseif ( 'term' === $kind ) {
-			$rows = $this->rows( "SELECT t.term_id, t.slug, x.taxonomy, x.parent, x.count FROM {$prefix}terms t LEFT JOIN {$prefix}term_taxonomy x ON x.term_id = t.term_id WHERE t.term_id IN ($in) ORDER BY t.term_id, x.taxonomy" );
+			$rows = $this->rows( "SELECT t.term_id, t.slug, MD5(t.name) AS name, x.taxonomy, x.parent, x.count FROM {$prefix}terms t LEFT JOIN {$prefix}term_taxonomy x ON x.term_id = t.term_id WHERE t.term_id IN ($in) ORDER BY t.term_id, x.taxonomy" );
 			foreach ( $rows as $row ) {
 				if ( null !== $row->taxonomy ) {
 					$states[ $row->term_id ] = ( isset( $states[ $row->term_id ] ) ? $states[ $row->term_id ] : array() ) + $this->term_state( $row );
@@ -1556,7 +1571,7 @@ final class Trellis_Changes {
 	}
 
 	private function term_state( $row ) {
-		return array( $row->taxonomy => array( 'slug' => $row->slug, 'parent' => (int) $row->parent, 'count' => (int) $row->count ) );
+		return array( $row->taxonomy => array( 'slug' => $row->slug, 'parent' => (int) $row->parent, 'count' => (int) $row->count, self::TEXTS => array( 'name' => $row->name ) ) );
 	}
 
 	/** The states at the end, of all objects of a blog. Posts come first: their terms are read with them. */
@@ -1605,6 +1620,7 @@ final class Trellis_Changes {
 		$this->compared   = array();
 		$this->sticky     = array();
 		$this->values     = array();
+		$this->hierarchies = array();
 		$this->reason     = '';
 		$this->count      = 0;
 		$this->inserted   = null;
@@ -1683,7 +1699,7 @@ final class Trellis_Changes {
 		}
 		foreach ( $this->options as $site => $names ) {
 			foreach ( array_keys( $names ) as $name ) {
-				if ( empty( $unchanged[ $site ][ $name ] ) || ! self::is_temporary( $name ) ) {
+				if ( empty( $this->hierarchies[ $site ][ $name ] ) && ( empty( $unchanged[ $site ][ $name ] ) || ! self::is_temporary( $name ) ) ) {
 					return false;
 				}
 			}
@@ -1756,6 +1772,9 @@ final class Trellis_Changes {
 		}
 		foreach ( $this->options as $site => $names ) {
 			foreach ( $names as $name => $yes ) {
+				if ( ! empty( $this->hierarchies[ $site ][ $name ] ) ) {
+					continue;
+				}
 				$is_unchanged = ! empty( $unchanged[ $site ][ $name ] );
 				if ( $is_unchanged && 'WPLANG' !== $name ) {
 					continue;
@@ -1872,11 +1891,15 @@ final class Trellis_Changes {
 			foreach ( $steps as $step ) {
 				$change = array( 'kind' => 'term', 'id' => $id, 'taxonomy' => $taxonomy );
 				foreach ( -1 === $step ? array() : array( 'before' => $step, 'after' => min( $step + 1, count( $states ) - 1 ) ) as $when => $index ) {
-					$change[ $when ] = isset( $states[ $index ][ $taxonomy ] ) ? array_diff_key( $states[ $index ][ $taxonomy ], array( 'count' => 1 ) ) : null;
+					$change[ $when ] = isset( $states[ $index ][ $taxonomy ] ) ? array_diff_key( $states[ $index ][ $taxonomy ], array( 'count' => 1, self::TEXTS => 1 ) ) : null;
 					if ( $counts_only && null !== $change[ $when ] ) {
 						// Nothing was written but the number of posts.
 						$change[ $when ]['only'] = 'count';
 					}
+				}
+				if ( isset( $change['before'], $change['after'] ) ) {
+					list( $was, $is ) = array( $states[ $step ][ $taxonomy ], $states[ min( $step + 1, count( $states ) - 1 ) ][ $taxonomy ] );
+					$change['after'][ self::TEXTS ] = array_keys( array_diff_assoc( $is[ self::TEXTS ], $was[ self::TEXTS ] ) );
 				}
 				$changes[] = $change;
 			}
@@ -2271,6 +2294,9 @@ final class Trellis_Tags {
 	/** Each id stands for one in each blog. */
 	const MAX_BLOGS = 4;
 
+	/** Of more types and states a list is one of any: a shop has fourteen types that visitors see. */
+	const MAX_LISTS = 24;
+
 	/** Groups of the object cache, and the letter of their ids. */
 	const GROUPS = array( 'posts' => 'p', 'post_meta' => 'p', 'terms' => 't', 'term_meta' => 't', 'comment' => 'c', 'comment_meta' => 'c', 'users' => 'u', 'user_meta' => 'u' );
 
@@ -2287,6 +2313,8 @@ final class Trellis_Tags {
 	private $lists       = array();
 	/** Classes that answered, also for what `_embed` adds. */
 	private $controllers = array();
+	/** What answered: objects of these classes, or null. */
+	private $answering   = array();
 	private $is_added_to = false;
 	/** Options that only decide what is registered. */
 	private $structure   = array();
@@ -2520,6 +2548,7 @@ final class Trellis_Tags {
 			function ( $answer, $handler, $request ) {
 				// A closure is no array, and may not be asked for a member.
 				$of = is_array( $handler['callback'] ) && isset( $handler['callback'][0] ) && is_object( $handler['callback'][0] ) ? get_class( $handler['callback'][0] ) : '';
+				$this->answering[] = '' === $of ? null : $handler['callback'][0];
 				// Not the first: `_embed` adds it.
 				$this->controllers[ 'WP_REST_Terms_Controller' === $of && $this->controllers && 'embed' === $request['context'] ? 'embedded terms' : $of ] = true;
 				return $answer;
@@ -2568,6 +2597,9 @@ final class Trellis_Tags {
 	/** Those that show no authors but their ids. */
 	const AUTHORLESS = array( 'WP_REST_Posts_Controller', 'WP_REST_Attachments_Controller' );
 
+	/** Those that show terms by their ids and slugs, in the order of their names. */
+	const SLUGS_ONLY = array( 'WP_REST_Posts_Controller', 'WP_REST_Attachments_Controller', 'WP_REST_Users_Controller', 'WP_REST_Comments_Controller' );
+
 	/** More that show nothing of widgets and addresses. */
 	const UNSTRUCTURED = array( 'WP_REST_Terms_Controller', 'WP_REST_Search_Controller', 'WP_REST_Post_Types_Controller', 'WP_REST_Post_Statuses_Controller', 'WP_REST_Taxonomies_Controller' );
 
@@ -2576,11 +2608,23 @@ final class Trellis_Tags {
 
 	/** Whether a plugin, a shortcode or a dynamic block may have added anything to the answer. */
 	private function is_added_to() {
-		global $wp_filter, $wp_rest_additional_fields;
-		if ( $this->is_added_to || ! empty( $wp_rest_additional_fields ) ) {
+		global $wp_filter;
+		if ( $this->is_added_to || $this->has_fields() ) {
 			return true;
 		}
 		return $this->is_filtered( array_merge( self::ADDING, preg_grep( '/^rest_prepare_/', array_keys( $wp_filter ) ) ) );
+	}
+
+	/** Whether plugins have registered fields of what the response shows. */
+	private function has_fields() {
+		$fields = isset( $GLOBALS['wp_rest_additional_fields'] ) ? array_filter( (array) $GLOBALS['wp_rest_additional_fields'] ) : array();
+		foreach ( $fields ? $this->answering : array() as $controller ) {
+			$schema = $controller instanceof WP_REST_Controller ? $controller->get_item_schema() : array();
+			if ( ! isset( $schema['title'] ) || ! is_string( $schema['title'] ) || isset( $fields[ $schema['title'] ] ) ) {
+				return true;
+			}
+		}
+		return $fields && ! $this->answering;
 	}
 
 	/** Whether anything but WordPress itself is hooked to one of these filters, and the filter was applied. */
@@ -3190,10 +3234,10 @@ final class Trellis_Tags {
 		$class  = $others || false !== strpos( $plain, '*' ) ? 'x' : 's';
 		$types  = $value( array( "{$table}post_type" ) );
 		$states = $value( array( "{$table}post_status" ) );
-		if ( count( (array) $types ) * max( 1, count( (array) $states ) ) > 12 ) {
+		if ( count( (array) $types ) * max( 1, count( (array) $states ) ) > self::MAX_LISTS ) {
 			$states = null;
 		}
-		if ( count( (array) $types ) > 12 ) {
+		if ( count( (array) $types ) > self::MAX_LISTS ) {
 			$types = null;
 		}
 		$filter = array( '' );
@@ -3374,6 +3418,10 @@ final class Trellis_Tags {
 				}
 			}
 		}
+		foreach ( array_filter( array_map( array( 'Trellis_Changes', 'hierarchy_in' ), array_combine( array_keys( $this->options ), array_keys( $this->options ) ) ) ) as $name => $taxonomy ) {
+			unset( $this->options[ $name ] );
+			$this->queries[ "h:$taxonomy" ] = true;
+		}
 		foreach ( $this->authors as list( $author, $types, $queries ) ) {
 			// In a network the post may be of another blog.
 			$this->queries += null !== $cache && 1 === count( $this->blogs ) && isset( $cache['posts'] ) && $this->proves( $author, $types, $cache['posts'] ) ? array() : $queries;
@@ -3390,7 +3438,7 @@ final class Trellis_Tags {
 			unset( $options['wp_user_roles'] );
 		}
 		$options = array_diff_key( $options, array( 'cron' => true, Trellis_Early_Options::NAME => true ), self::COMMON );
-		$flags   = ( $is_complete ? 'complete;' : '' ) . ( $is_plain ? 'plain;' : '' );
+		$flags   = ( $is_complete ? 'complete;' : '' ) . ( $is_plain ? 'plain;' : '' ) . ( $is_own && $this->is_only_of( self::SLUGS_ONLY ) ? 'slugs;' : '' );
 		if ( $this->structure && ! $is_core ) {
 			$flags .= 'structure;';
 		}

@@ -132,6 +132,57 @@ describeWith('php', 'the tags of answers', () => {
     expect(changes).toContainEqual({ kind: 'option', name: 'garden_shop_basket' })
   })
 
+  test('posts show slugs of terms, and what they embed shows more', async () => {
+    expect((await read('/wp/v2/posts/10')).tags?.text).toContain(';slugs;')
+    expect((await read('/wp/v2/posts/10?_embed=1')).tags?.text).not.toContain(';slugs;')
+    expect((await read('/wp/v2/categories/2')).tags?.text).not.toContain(';slugs;')
+  })
+
+  test('a field that a plugin registers adds to what shows its type, and to nothing else', async () => {
+    const field = `<?php if ( isset( $_GET['field'] ) ) { add_action( 'rest_api_init', function () { register_rest_field( $_GET['field'], 'garden', array( 'get_callback' => '__return_true' ) ); } ); }`
+    await writeFile(`${site.site}/wp-content/mu-plugins/zz-field.php`, field)
+    const isPlain = async (path: string): Promise<boolean | undefined> =>
+      (await read(path)).tags?.text.includes(';plain;')
+    expect(await isPlain('/wp/v2/posts/10?field=page')).toBe(true)
+    expect(await isPlain('/wp/v2/posts/10?field=post')).toBe(false)
+    expect(await isPlain('/wp/v2/posts/10?_embed=1&field=category')).toBe(false)
+  })
+
+  test('the parents of terms are known by the changes of terms, not by the option that memoizes them', async () => {
+    const hierarchy = `<?php if ( isset( $_GET['parents'] ) ) { add_action( 'rest_api_init', function () { _get_term_hierarchy( 'category' ); } ); }`
+    await writeFile(`${site.site}/wp-content/mu-plugins/zz-parents.php`, hierarchy)
+    const path = '/wp/v2/posts/10?parents=1'
+    const text = (await read(path)).tags?.text ?? ''
+    expect(text).toMatch(/[=,]h:category[,;]/)
+    expect(text).not.toContain('category_children')
+    const changesBy = async (body: object): Promise<readonly Change[]> => {
+      const count = site.intake.pushes.length
+      await site.rest('PUT', '/wp/v2/categories/3', body)
+      // WordPress makes the option again.
+      await read(path)
+      return site.intake.pushes.slice(count).flatMap((push) => push.changes)
+    }
+    const described = await changesBy({ description: 'Described' })
+    expect(described.filter(({ kind }) => kind === 'option')).toEqual([])
+    const moved = await changesBy({ parent: 4 })
+    expect(reaches(moved, 'v1;n=1;complete;blogs=1;q=h:category')).toBe(true)
+    expect(reaches(described, 'v1;n=1;complete;blogs=1;q=h:category')).toBe(false)
+    await changesBy({ parent: 0 })
+    const count = site.intake.pushes.length
+    await site.php(`update_option( 'category_children', array( 4 => array( 3 ) ) );`)
+    const changes = site.intake.pushes.slice(count).flatMap((push) => push.changes)
+    expect(reaches(changes, 'v1;n=1;complete;blogs=1;q=h:category')).toBe(true)
+    await site.php(`delete_option( 'category_children' );`)
+  })
+
+  test('a list of what many types have is known by each type', async () => {
+    const types = `<?php if ( isset( $_GET['types'] ) ) { add_action( 'init', function () { foreach ( range( 1, 12 ) as $n ) { register_post_type( "garden$n", array( 'public' => true, 'show_in_rest' => true ) ); } } ); }`
+    await writeFile(`${site.site}/wp-content/mu-plugins/zz-types.php`, types)
+    const text = (await read('/wp/v2/users?types=1')).tags?.text ?? ''
+    expect(text).toContain('sa:garden12:publish')
+    expect(text).not.toContain(':any:any')
+  })
+
   test('an error, a write and a batch have no complete tags', async () => {
     expect((await read('/wp/v2/posts/99999')).tags?.complete).toBe(false)
     const written = await site.rest('PUT', '/wp/v2/posts/70', { title: 'w' })

@@ -19,14 +19,14 @@ const longestList = 16_384
 const optionSets = ['early', 'structure'] as const
 type OptionSet = (typeof optionSets)[number]
 
-const flags: ReadonlySet<string> = new Set(['complete', 'plain', ...optionSets, 'n', 'blogs'])
+const flags: ReadonlySet<string> = new Set(['complete', 'plain', 'slugs', ...optionSets, 'n', 'blogs'])
 
 /** The blogs of a network that the response shows, four at most; a site without a network is blog 1. */
 const blogsPattern = /^\d{1,10}(?:,\d{1,10}){0,3}$/
 
 /**
  * The lists in the text; undefined when it is damaged. `n` counts the ids and names in all of them. `plain`: the response shows neither
- * how many posts a term has nor how many comments a post has.
+ * how many posts a term has nor how many comments a post has. `slugs`: of terms it shows ids and slugs in the order of their names.
  */
 const descriptionIn = (received: string) => {
   const isPacked = received.startsWith('v2;')
@@ -49,9 +49,10 @@ const descriptionIn = (received: string) => {
     values.every((value) => valuePattern.test(value)) &&
     members.get('n') === String(lists.reduce((sum, { count }) => sum + count, 0))
   if (!isSound) return undefined
-  const [isComplete, isPlain] = [members.has('complete'), members.has('plain')]
+  const isComplete = members.has('complete')
+  const shows = { isPlain: members.has('plain'), hasSlugsOnly: members.has('slugs') }
   const sets = optionSets.filter((set) => members.has(set))
-  return { lists, sets, blogs: blogs.split(',').map(Number), isComplete, isPlain }
+  return { lists, sets, blogs: blogs.split(',').map(Number), isComplete, shows }
 }
 
 type TagOf = TagNames['companion']
@@ -107,8 +108,17 @@ const structuralOption =
 /** By the kind of an object: the kind of tag for the number of what belongs to it. */
 const countOf: Readonly<Record<string, string>> = { p: 'comments', t: 'count' }
 
-const tagsOfValue = (tagOf: TagOf, kind: string, value: string, isPlain: boolean): readonly string[] => {
-  const count = isPlain ? undefined : countOf[kind]
+/** What a response shows of the objects that it names. */
+type Shows = { readonly isPlain: boolean; readonly hasSlugsOnly: boolean }
+
+const tagsOfValue = (
+  tagOf: TagOf,
+  kindOfValue: string,
+  value: string,
+  { isPlain, hasSlugsOnly }: Shows,
+): readonly string[] => {
+  const kind = kindOfValue === 't' && hasSlugsOnly ? 'slug' : kindOfValue
+  const count = isPlain ? undefined : countOf[kindOfValue]
   if (count !== undefined) return [kind, count].map((kindOfTag) => ownText(tagOf(kindOfTag, value)))
   switch (kind) {
     case 'o':
@@ -136,11 +146,11 @@ export const companionTags = (names: TagNames, { hints }: Pick<ResponseHead, 'hi
   if (hints?.tags === undefined) return undescribed
   const described = descriptionIn(hints.tags)
   if (described === undefined) return { tags: [names.companionUnknown], isComplete: false }
-  const { lists, sets, blogs, isComplete, isPlain } = described
+  const { lists, sets, blogs, isComplete, shows } = described
   const tags = blogs.flatMap((blog) => {
     const tagOf = tagOfBlog(names, blog)
     const ofLists = lists.flatMap(({ kind, values }) =>
-      values.flatMap((value) => tagsOfValue(tagOf, kind, value, isPlain)),
+      values.flatMap((value) => tagsOfValue(tagOf, kind, value, shows)),
     )
     return [...ofLists, ...sets.map((set) => tagOfSet(tagOf, set))]
   })
@@ -279,11 +289,24 @@ const ofPost = (tagOf: TagOf, change: Post): readonly string[] => {
   return [...kinds.map((kind) => tagOf(kind, String(id))), ...lists(tagOf, type), ...reached]
 }
 
+/** Is what has changed neither the name of a term, nor its slug or parent? */
+const isDescribedOnly = ({ before, after }: Term): boolean =>
+  isDeepStrictEqual([before?.['slug'], before?.['parent']], [after?.['slug'], after?.['parent']]) &&
+  isDeepStrictEqual(after?.['texts'], [])
+
+/** Has the term another parent now, or may it have? One that is not there has none, as one at the top. */
+const hasMoved = ({ before, after }: Term): boolean => {
+  const [was, is] = [before, after].map((state) => (state === null ? 0 : state?.['parent']))
+  return !isWhole(was) || was !== is
+}
+
 const ofTerm = (tagOf: TagOf, change: Term): readonly string[] => {
   const { id, taxonomy } = change
-  const kinds = isCountOnly(change) ? ['count'] : ['t', 'count', 'm']
+  const ofOthers = isDescribedOnly(change) ? [] : ['slug']
+  const kinds = isCountOnly(change) ? ['count'] : ['t', ...ofOthers, 'count', 'm']
   const byId = kinds.map((kind) => tagOf(kind, String(id)))
-  const reached = isCountOnly(change) ? [`n:${taxonomy}`] : [`t:${taxonomy}`, `n:${taxonomy}`]
+  const ofParents = hasMoved(change) ? [`h:${taxonomy}`] : []
+  const reached = isCountOnly(change) ? [`n:${taxonomy}`] : [`t:${taxonomy}`, `n:${taxonomy}`, ...ofParents]
   return [...byId, ...lists(tagOf, taxonomy), ...queries(tagOf, reached)]
 }
 
@@ -295,6 +318,8 @@ const ofTable = (tagOf: TagOf, { name, rows, memoized = [] }: TableChange): read
     rows === undefined ? [tagOf('rows', table)] : [...byName('r', rows), ...byName('a', memoized)]
   return [tagOf('x', table), ...reached]
 }
+
+const parentsSuffix = '_children'
 
 const ofOption = (names: TagNames, tagOf: TagOf, change: OptionChange): readonly string[] => {
   const name = plainName(change.name)
@@ -308,7 +333,14 @@ const ofOption = (names: TagNames, tagOf: TagOf, change: OptionChange): readonly
     name === 'sticky_posts'
       ? (change.posts?.map((post) => tagOf('p', String(post))) ?? [names.described])
       : []
-  return [tagOf('o', name), ...ofPosts, ...sets.map((set) => tagOfSet(tagOf, set))]
+  // WordPress memoizes the parents of a taxonomy's terms in an option.
+  const ofParents = name.endsWith(parentsSuffix) ? [`h:${name.slice(0, -parentsSuffix.length)}`] : []
+  return [
+    tagOf('o', name),
+    ...ofPosts,
+    ...queries(tagOf, ofParents),
+    ...sets.map((set) => tagOfSet(tagOf, set)),
+  ]
 }
 
 /** Lists of replies. Without both states the parent is unknown. */

@@ -19,7 +19,8 @@ export const buildRealSite = async (core: Core, names: readonly PluginName[]): P
   const hash = createHash('sha256').update(await fingerprintOfStack())
   for (const file of ownFiles) hash.update(await readFile(join(here, file)))
   const archives = [archiveOfCore(core), ...names.map(archiveOfPlugin)]
-  const kind = `real-${core}-${[...names].sort().join('-') || 'none'}`
+  // A path of a socket has 107 characters at most, and the folder is a part of it.
+  const kind = `real-${core}-${[...names].sort().join('-') || 'none'}`.slice(0, 40)
   const made = hash.update(archives.join()).digest('hex').slice(0, 12)
   return buildOnce(kind, made, async (folder) => {
     const site = join(folder, 'site')

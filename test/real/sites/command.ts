@@ -1,43 +1,52 @@
 // npm run sites: what a write leaves of what is stored, on real WordPress with real plugins. `-- shop,languages` names sets of plugins
 // (test/real/sites/archives.ts) and `-- yoast+acf` single plugins; CORE=6.9.7 another WordPress, COMPANION=with or without one of both,
-// SHOW_DROPPED=1 also what each write has dropped. WRITES=2000 SEED=1: as many random writes instead, through and past the gateway. A run that was interrupted goes on where it was: RESUME=1.
+// SHOW_DROPPED=1 also what each write has dropped. WRITES=2000 SEED=1: as many random writes instead, through and past the gateway, a hundred
+// to each copy of the site. A run that was interrupted goes on where it was: RESUME=1.
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Core, cores, pluginSets, reasonWithoutArchives } from './archives.ts'
 import { line, measureSite, type SiteMeasurement } from './measure.ts'
-import { writeRandomly } from './write-randomly.ts'
+import { meanShareLeft, type RandomResult, togetherOf, writeRandomly } from './write-randomly.ts'
 
 const reason = reasonWithoutArchives()
 if (reason !== undefined) throw new Error(reason)
 
-const results = join(dirname(fileURLToPath(import.meta.url)), '../../../bench/results/sites.jsonl')
-mkdirSync(dirname(results), { recursive: true })
-if (process.env['RESUME'] !== '1') rmSync(results, { force: true })
-const done: readonly SiteMeasurement[] = existsSync(results)
-  ? readFileSync(results, 'utf8')
-      .split('\n')
-      .filter((text) => text !== '')
-      .map((text) => JSON.parse(text) as SiteMeasurement)
-  : []
+const folder = join(dirname(fileURLToPath(import.meta.url)), '../../../bench/results')
+mkdirSync(folder, { recursive: true })
+
+/** What an interrupted run has measured; each result is a line. */
+const resultsIn = <Result>(name: string) => {
+  const file = join(folder, name)
+  if (process.env['RESUME'] !== '1') rmSync(file, { force: true })
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
+  return {
+    done: lines.filter((text) => text !== '').map((text) => JSON.parse(text) as Result),
+    add: (result: Result) => appendFileSync(file, `${JSON.stringify(result)}\n`),
+  }
+}
 
 const asked = process.argv[2]?.split(',').map((name) => name.replaceAll('+', ','))
 const sets = asked ?? Object.keys(pluginSets)
 const core = (process.env['CORE'] ?? cores[0]) as Core
 const only = process.env['COMPANION']
+const writes = Number(process.env['WRITES'] ?? 0)
+const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const withCompanions = [false, true].filter((one) => only === undefined || one === (only === 'with'))
 
 const tell = (text: string): void => {
   process.stdout.write(`${text}\n`)
 }
 
+const measurements = writes > 0 ? undefined : resultsIn<SiteMeasurement>('sites.jsonl')
+
 /** The six writes of one set; how many responses were older than WordPress's own. */
 const measure = async (set: string, withCompanion: boolean): Promise<number> => {
-  const known = done.find(
+  const known = measurements?.done.find(
     (one) => one.set === set && one.core === core && one.withCompanion === withCompanion,
   )
   const measurement = known ?? (await measureSite(set, withCompanion, core))
-  if (known === undefined) appendFileSync(results, `${JSON.stringify(measurement)}\n`)
+  if (known === undefined) measurements?.add(measurement)
   tell(line(measurement))
   for (const { write, stale, dropped } of measurement.writes) {
     for (const path of stale) tell(`  OLDER after ${write}: ${path}`)
@@ -46,16 +55,40 @@ const measure = async (set: string, withCompanion: boolean): Promise<number> => 
   return measurement.writes.flatMap(({ stale }) => stale).length
 }
 
-const writes = Number(process.env['WRITES'] ?? 0)
-const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+/** A part of a run; it has a copy of the site and a seed of its own. */
+type Part = {
+  readonly run: string
+  readonly nth: number
+  readonly result: RandomResult
+}
+const parts = writes > 0 ? resultsIn<Part>('random-writes.jsonl') : undefined
+const writesOfPart = 100
+
+const percent = (share: number): string => `${(100 * share).toFixed(0)} %`
+
+const describeRun = (run: string, result: RandomResult): string => {
+  const { refused, bypassing, compared, older, kinds } = result
+  const costly = Object.entries(kinds)
+    .map(([kind, { writes, left }]) => ({ kind, writes, lost: writes - left, share: left / writes }))
+    .sort((one, other) => other.lost - one.lost)
+    .slice(0, 6)
+    .map(({ kind, writes, share }) => `${kind} (${writes}) leaves ${percent(share)}`)
+  return `${run}: ${result.writes} writes (${bypassing} past the gateway, ${refused} refused), ${compared} responses compared, ${percent(meanShareLeft(result))} left in the mean, ${older.length} older; most is lost by ${costly.join(', ')}`
+}
 
 const runRandomly = async (set: string, withCompanion: boolean): Promise<number> => {
-  const result = await writeRandomly({ set, withCompanion, writes, seed, core, tell })
-  const { refused, bypassing, compared, left, older } = result
-  tell(
-    `${set} on ${core}, ${withCompanion ? 'with' : 'without'} the companion, seed ${seed}: ${writes} writes (${bypassing} past the gateway, ${refused} refused), ${compared} responses compared, ${(100 * left).toFixed(0)} % left in the mean, ${older.length} older`,
-  )
-  return older.length
+  const run = `${set} on ${core}, ${withCompanion ? 'with' : 'without'} the companion, seed ${seed}`
+  const results: RandomResult[] = []
+  for (let nth = 0; nth * writesOfPart < writes; nth += 1) {
+    const known = parts?.done.find((part) => part.run === run && part.nth === nth)?.result
+    const count = Math.min(writesOfPart, writes - nth * writesOfPart)
+    const result =
+      known ?? (await writeRandomly({ set, withCompanion, writes: count, seed: seed + nth, core, tell }))
+    if (known === undefined) parts?.add({ run, nth, result })
+    results.push(result)
+    tell(describeRun(run, togetherOf(results)))
+  }
+  return results.flatMap((result) => result.older).length
 }
 
 let older = 0

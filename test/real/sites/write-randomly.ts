@@ -14,12 +14,15 @@ type RandomRun = {
   tell(line: string): void
 }
 
+/** How often a kind of write was sent, and the sum of the shares that it left. */
+export type LeftByKind = Readonly<Record<string, { readonly writes: number; readonly left: number }>>
+
 export type RandomResult = {
+  readonly writes: number
   readonly refused: number
   readonly bypassing: number
   readonly compared: number
-  /** Share of what was stored that a write left, in the mean. */
-  readonly left: number
+  readonly kinds: LeftByKind
   readonly older: readonly string[]
 }
 
@@ -55,21 +58,64 @@ const isOlder = async ({ gateway }: MeasuredSite, path: string): Promise<boolean
 }
 
 /** Random writes through the gateway and, where the companion reports them, past it; every response that is left is compared. */
+/** Share of what was stored that a write left, in the mean. */
+export const meanShareLeft = ({ writes, kinds }: Pick<RandomResult, 'writes' | 'kinds'>): number =>
+  Object.values(kinds).reduce((sum, { left }) => sum + left, 0) / writes
+
+type Shares = Record<string, { writes: number; left: number }>
+
+const shareOf = (shares: Shares, kind: string) => {
+  const share = shares[kind] ?? { writes: 0, left: 0 }
+  shares[kind] = share
+  return share
+}
+
+/** Several runs as one. */
+export const togetherOf = (runs: readonly RandomResult[]): RandomResult => {
+  const kinds: Shares = {}
+  for (const run of runs)
+    for (const [kind, { writes, left }] of Object.entries(run.kinds)) {
+      const sum = shareOf(kinds, kind)
+      sum.writes += writes
+      sum.left += left
+    }
+  const sumOf = (member: 'writes' | 'refused' | 'bypassing' | 'compared'): number =>
+    runs.reduce((sum, run) => sum + run[member], 0)
+  return {
+    writes: sumOf('writes'),
+    refused: sumOf('refused'),
+    bypassing: sumOf('bypassing'),
+    compared: sumOf('compared'),
+    kinds,
+    older: runs.flatMap(({ older }) => older),
+  }
+}
+
 export const writeRandomly = async (run: RandomRun): Promise<RandomResult> => {
   const measured = await openSite(run.set, run.withCompanion, run.core)
   const random = createRandom(run.seed)
   const kinds = randomWrites(measured.ids, pluginsOf(run.set))
   const older: string[] = []
-  let [refused, bypassing, compared, left] = [0, 0, 0, 0]
+  const shares: Shares = {}
+  let [refused, bypassing, compared] = [0, 0, 0]
   const one = async (nth: number): Promise<void> => {
     const stored = await storeAll(measured, measured.paths, 4)
     const write = random.pick(kinds)(random)
     const isBypassing = run.withCompanion && random.chance(0.5)
+    const reported = measured.site.intake.pushes.length
     bypassing += Number(isBypassing)
     refused += Number(!(await send(measured, write, isBypassing, run.tell)))
     const result = await compareStored(measured, stored)
     compared += result.left
-    left += stored.length === 0 ? 0 : result.left / stored.length
+    const share = shareOf(shares, write.name)
+    share.writes += 1
+    share.left += stored.length === 0 ? 0 : result.left / stored.length
+    if (process.env['SHOW_DROPPED'] === '1') {
+      const changes = measured.site.intake.pushes.slice(reported).flatMap((push) => push.changes)
+      run.tell(
+        `${write.name} dropped ${result.dropped.length} of ${stored.length}: ${result.dropped.join(' ')}; reported: ${JSON.stringify(changes)}`,
+      )
+    }
     for (const path of result.stale) {
       if (!(await isOlder(measured, path))) continue
       const told = `seed ${run.seed}, write ${nth}${isBypassing ? ' past the gateway' : ''}: ${JSON.stringify(write)}: ${path}`
@@ -79,7 +125,7 @@ export const writeRandomly = async (run: RandomRun): Promise<RandomResult> => {
   }
   try {
     for (let nth = 0; nth < run.writes; nth += 1) await one(nth)
-    return { refused, bypassing, compared, left: left / run.writes, older }
+    return { writes: run.writes, refused, bypassing, compared, kinds: shares, older }
   } finally {
     await measured.stop()
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Change } from '../../../../src/service/contract.ts'
+import type { Change, MaybeState } from '../../../../src/service/contract.ts'
 import { tagger } from '../../cache/site-fixture.ts'
 
 const head = { status: 200, headers: [], content: Buffer.from('{}') }
@@ -15,6 +15,14 @@ const reaches = (change: Change, lists: string): boolean => {
 }
 
 const rows = 'r=orders:id:5.7,orders:id:9'
+
+const term = (before: MaybeState, after: MaybeState): Change => ({
+  ...{ kind: 'term', id: 3, taxonomy: 'category' },
+  ...{ before, after },
+})
+const described = (texts: readonly string[] | undefined): Change =>
+  term({ slug: 'a', parent: 0 }, { slug: 'a', parent: 0, ...(texts === undefined ? {} : { texts }) })
+const parents = 'q=h:category'
 
 test.each<[string, Change, string, boolean]>([
   ['a row that it shows', { kind: 'table', name: 'orders', rows: ['id:7', 'post_id:1'] }, rows, true],
@@ -47,6 +55,29 @@ test.each<[string, Change, string, boolean]>([
     'x=orders',
     true,
   ],
+  ['the description of a term', described([]), 'plain;slugs;t=3', false],
+  ['the description of a term, where it shows more than slugs', described([]), 't=3', true],
+  ['the name of a term, which orders terms', described(['name']), 'plain;slugs;t=3', true],
+  ['something of a term that is not known', described(undefined), 'plain;slugs;t=3', true],
+  [
+    'the slug of a term',
+    term({ slug: 'a', parent: 0 }, { slug: 'b', parent: 0, texts: [] }),
+    'slugs;t=3',
+    true,
+  ],
+  [
+    'the parent of a term',
+    term({ slug: 'a', parent: 0 }, { slug: 'a', parent: 7, texts: [] }),
+    parents,
+    true,
+  ],
+  ['a term that stays where it was', described(['name']), parents, false],
+  ['a new term at the top', term(null, { slug: 'a', parent: 0 }), parents, false],
+  ['a new term below another', term(null, { slug: 'a', parent: 7 }), parents, true],
+  ['a term that is gone from below another', term({ slug: 'a', parent: 7 }, null), parents, true],
+  ['a term of which nothing is known', term(undefined, undefined), parents, true],
+  ['the option with the parents', { kind: 'option', name: 'category_children' }, parents, true],
+  ['the option with other parents', { kind: 'option', name: 'genre_children' }, parents, false],
   [
     'any row, where it shows the whole table',
     { kind: 'table', name: 'orders', rows: ['id:6'] },

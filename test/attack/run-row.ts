@@ -38,6 +38,8 @@ export type Lengths = {
   readonly slackMs: number
 }
 
+const ofEveryRow = { log: { level: 'info' } }
+
 type Listen = { readonly port?: number; readonly tls?: unknown }
 
 const tryRow = async (
@@ -50,11 +52,7 @@ const tryRow = async (
   const resources = new Resources()
   try {
     const settings = await row.settings({ upstream: neighbours.upstream, resources })
-    const gateway = await startGatewayProcess(
-      { log: { level: 'info' }, ...settings },
-      row.env,
-      reportsLongTurns,
-    )
+    const gateway = await startGatewayProcess({ ...ofEveryRow, ...settings }, row.env, reportsLongTurns)
     resources.add(() => gateway.stop())
     const listen = settings['listen'] as Listen | undefined
     const origin = listen?.port === undefined ? gateway.origin : `https://127.0.0.1:${listen.port}`
@@ -73,7 +71,15 @@ const tryRow = async (
 
     await memory.begin()
     const reading = neighbours.read(attacked, reads)
-    const scene = { gateway, origin, upstream: neighbours.upstream, memory, resources, seconds }
+    const scene = {
+      gateway,
+      settings: { ...ofEveryRow, ...settings },
+      origin,
+      upstream: neighbours.upstream,
+      memory,
+      resources,
+      seconds,
+    }
     const signal = AbortSignal.timeout(seconds * 1_000)
     setMaxListeners(0, signal)
     let found: unknown

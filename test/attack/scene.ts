@@ -10,6 +10,8 @@ import type { MemoryWatch } from './memory-watch.ts'
 /** What an attack has around it. */
 export type Scene = {
   readonly gateway: GatewayProcess
+  /** Of its configuration, for rows that reload it. */
+  readonly settings: Readonly<Record<string, unknown>>
   /** Of the public side: that of `gateway` unless the row listens with TLS. */
   readonly origin: string
   /** Origin of the upstream process (upstream-process.ts). */

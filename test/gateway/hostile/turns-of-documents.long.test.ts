@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { siteService } from '../../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
+import { documentOf, grouped, indexOf, type Routes, routesOf } from '../../support/large-documents.ts'
 import { longestTurn, reportsLongTurns } from '../../support/long-turns.ts'
 import { type Origin, pause, startOrigin } from '../../support/origin.ts'
 import { programPid } from '../../support/processes.ts'
@@ -13,56 +14,11 @@ import { programPid } from '../../support/processes.ts'
 const maxTurnMs = 50
 const json = { 'Content-Type': 'application/json' }
 
-type Routes = Readonly<Record<string, object>>
-
-const endpoint = (type: string) => ({
-  methods: ['GET'],
-  args: { page: { type, default: 1 }, context: { type: 'string', enum: ['view', 'edit'], default: 'view' } },
-})
-const routesOf = (count: number, pattern: (at: number) => string, type = 'integer'): Routes =>
-  Object.fromEntries(
-    Array.from({ length: count }, (_, at) => [
-      pattern(at),
-      { namespace: 'plug/v1', methods: ['GET'], endpoints: [endpoint(type)] },
-    ]),
-  )
-
 let routes: Routes = {}
 let refreshes = 0
 let origin: Origin
 let gateway: GatewayProcess
 let folder: string
-
-const documentOf = (count: number, title: string): string =>
-  JSON.stringify({
-    openapi: '3.1.0',
-    info: { title, version: '1' },
-    components: {
-      schemas: Object.fromEntries(
-        Array.from({ length: 300 }, (_, at) => [
-          `Thing${at}`,
-          {
-            type: 'object',
-            required: ['id'],
-            properties: { id: { type: 'integer' }, name: { type: 'string' } },
-          },
-        ]),
-      ),
-    },
-    paths: Object.fromEntries(
-      Array.from({ length: count }, (_, at) => {
-        const content = { 'application/json': { schema: { $ref: `#/components/schemas/Thing${at % 300}` } } }
-        const id = { name: 'id', in: 'path', required: true, schema: { type: 'integer' } }
-        return [
-          `/things${at}/{id}`,
-          {
-            get: { parameters: [id], responses: { 200: { description: title, content } } },
-            put: { parameters: [id], requestBody: { content }, responses: { 204: { description: title } } },
-          },
-        ]
-      }),
-    ),
-  })
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'trellis-turns-'))
@@ -73,9 +29,7 @@ beforeAll(async () => {
       return
     }
     refreshes += 1
-    const self = [{ href: `${origin.origin}/wp-json/` }]
-    const index = { name: 'Site', namespaces: ['plug/v1'], routes: { '/': { _links: { self } }, ...routes } }
-    wire.respond({ headers: json, content: JSON.stringify(index) })
+    wire.respond({ headers: json, content: indexOf(origin.origin, routes) })
   })
   gateway = await startGatewayProcess(
     {
@@ -123,8 +77,6 @@ const reload = async (text: string, path: string): Promise<void> => {
   await expect.poll(status, { timeout: 30_000 }).toBe(200)
   await reported()
 }
-
-const grouped = (at: number): string => `/plug/v1/things${at}/(?P<id>[\\d]+)/parts/(?P<part>[\\w-]+)`
 
 const types = ['integer', 'string', 'number']
 

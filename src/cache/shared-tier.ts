@@ -15,7 +15,7 @@ import { type StoredResponse, setTags } from './store/stored-response.ts'
 export type LedgerPosition = { readonly epoch: string; readonly applied: number }
 
 /** A stored response for the shared tier; nothing in it refers to this process. */
-type TierRecord = {
+export type TierRecord = {
   readonly key: string
   readonly contentId: string
   readonly tags: readonly string[]
@@ -56,7 +56,7 @@ export type TierQuery<Taken> = {
 }
 
 /** `mine`: this process sends the request to the upstream. `theirs`: another process does, and this one may wait for the result. */
-type Claim<Taken> =
+export type Claim<Taken> =
   | { readonly kind: 'mine'; release(): void }
   | { readonly kind: 'theirs'; wait(): Promise<Taken | undefined> }
 

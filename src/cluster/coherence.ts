@@ -123,234 +123,272 @@ const syncsPerLease = 4
 const maxFirstTries = 20
 const firstPauseMs = 50
 
-export const createCoherence = (options: CoherenceOptions): Coherence => {
-  const { clock, leaseMs, ledger, member, report } = options
-  const acknowledgements = createAcknowledgements(leaseMs)
-  const backlog = createBacklog()
-  const contact = createContact(leaseMs, options.canBeCutOff)
-  const lease = createLease(leaseMs)
-  const quarantines = createQuarantines()
-  let position: LedgerPosition = { epoch: '', applied: 0 }
-  let wasTrusting = false
-  let closed = false
-  let joinedBy = 0
-  let syncing: Promise<void> | undefined
-  let isHinted = false
+class CoherenceMember implements Coherence {
+  readonly #options: CoherenceOptions
+  readonly #acknowledgements: ReturnType<typeof createAcknowledgements>
+  readonly #backlog = createBacklog()
+  readonly #contact: ReturnType<typeof createContact>
+  readonly #lease: ReturnType<typeof createLease>
+  readonly #quarantines = createQuarantines()
+  #position: LedgerPosition = { epoch: '', applied: 0 }
+  #wasTrusting = false
+  #closed = false
+  #joinedBy = 0
+  #syncing: Promise<void> | undefined
+  #isHinted = false
   /** Some member may still have acknowledged writes in the former ledger after this one found the new one. */
-  let isFirstLease = false
-  let delivering: Promise<boolean> | undefined
-  let timer: NodeJS.Timeout | undefined
+  #isFirstLease = false
+  #delivering: Promise<boolean> | undefined
+  #timer: NodeJS.Timeout | undefined
+  readonly mayTrust: (at: Moment) => boolean
+  readonly begin: (invalidations: readonly Invalidation[], mayMatter: boolean) => Promise<Begun>
 
-  const applyAll = (invalidations: readonly LedgerEntry[]): number =>
-    invalidations.length === 0
-      ? 0
-      : options.apply(invalidations.map(({ seq, text }) => ({ seq, invalidation: decodeInvalidation(text) })))
-
-  const advance = (seq: number): void => {
-    if (seq > position.applied) position = { ...position, applied: seq }
+  constructor(options: CoherenceOptions) {
+    this.#options = options
+    this.#acknowledgements = createAcknowledgements(this.#options.leaseMs)
+    this.#contact = createContact(this.#options.leaseMs, this.#options.canBeCutOff)
+    this.#lease = createLease(this.#options.leaseMs)
+    this.mayTrust = this.#lease.isCurrent
+    this.begin = createWriteRegistry({
+      ...this.#options,
+      backlog: this.#backlog,
+      contact: this.#contact,
+      failed: () => this.#failed('begin'),
+    })
   }
 
-  const failed = (step: LedgerStep): void => {
-    contact.failed(clock.monotonic())
-    if (!closed) report({ kind: 'ledger-failed', step })
+  get position() {
+    return this.#position
+  }
+
+  async broadcast(invalidations: readonly Invalidation[], write: string | undefined): Promise<Broadcast> {
+    const began = this.#options.clock.monotonic()
+    this.#quarantines.record(invalidations, began)
+    const { acknowledged, nothing } = this.#backlog.add(invalidations.map(encodeInvalidation), write)
+    this.#releaseIsolated()
+    void this.#deliver()
+    // A write that changes nothing waits for no member.
+    if (nothing) return { entries: 0, unacknowledged: false }
+    const end = await acknowledged
+    const waitedSeconds = (this.#options.clock.monotonic() - began) / 1000
+    const outcome = end === 'isolated' ? 'isolated' : end.all ? 'acknowledged' : 'lapsed'
+    this.#options.report({ kind: 'write-broadcast', outcome, waitedSeconds })
+    if (end !== 'isolated') return { entries: end.entries, unacknowledged: false }
+    if (this.#contact.isNews()) this.#options.report({ kind: 'cut-off', writes: 'unacknowledged' })
+    return { entries: 0, unacknowledged: true }
+  }
+
+  forget(other: string): void {
+    this.#options.ledger.forget(other).catch(() => undefined)
+  }
+
+  quarantine(): 'unreachable' | 'unproven' | 'member-silent' | 'young-ledger' | undefined {
+    return this.#lease.isCurrent(readClock(this.#options.clock)) ? undefined : this.#lease.refusal
+  }
+
+  isJoining(): boolean {
+    return (
+      this.#lease.isFirst &&
+      this.#lease.refusal !== 'unreachable' &&
+      this.#options.clock.monotonic() < this.#joinedBy
+    )
+  }
+
+  async start(): Promise<void> {
+    this.#joinedBy = this.#options.clock.monotonic() + this.#options.joinMs
+    this.#options.ledger.listen(this.#take)
+    this.#timer = setInterval(this.#tick, this.#options.leaseMs / syncsPerLease)
+    for (let tries = 0; tries < maxFirstTries && !(await this.#isJoined()); tries += 1) {
+      await sleep(firstPauseMs)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#timer)
+    const delivered = await this.#deliver()
+    this.#backlog.release()
+    // A write or purge that still waits is acknowledged when the others have dropped what it changes, and not before.
+    await this.#acknowledgements.allAcknowledged()
+    await this.#options.ledger.leave(delivered)
+  }
+
+  #applyAll(invalidations: readonly LedgerEntry[]): number {
+    return invalidations.length === 0
+      ? 0
+      : this.#options.apply(
+          invalidations.map(({ seq, text }) => ({ seq, invalidation: decodeInvalidation(text) })),
+        )
+  }
+
+  #advance(seq: number): void {
+    if (seq > this.#position.applied) this.#position = { ...this.#position, applied: seq }
+  }
+
+  #failed(step: LedgerStep): void {
+    this.#contact.failed(this.#options.clock.monotonic())
+    if (!this.#closed) this.#options.report({ kind: 'ledger-failed', step })
   }
 
   /** No member can still trust its memory, so writes stop waiting for acknowledgements. */
-  const releaseIsolated = (): void => {
-    if (contact.isIsolated(clock.monotonic())) backlog.release()
+  #releaseIsolated(): void {
+    if (this.#contact.isIsolated(this.#options.clock.monotonic())) this.#backlog.release()
   }
 
-  const reportTrust = (): void => {
-    const trusting = lease.isCurrent(readClock(clock))
-    if (trusting === wasTrusting) return
-    wasTrusting = trusting
-    report(trusting ? { kind: 'trust-regained' } : { kind: 'trust-lost', reason: lease.refusal })
+  #reportTrust(): void {
+    const trusting = this.#lease.isCurrent(readClock(this.#options.clock))
+    if (trusting === this.#wasTrusting) return
+    this.#wasTrusting = trusting
+    this.#options.report(
+      trusting ? { kind: 'trust-regained' } : { kind: 'trust-lost', reason: this.#lease.refusal },
+    )
   }
 
-  const catchUp = (reply: Synced, received: number): void => {
+  #catchUp(reply: Synced, received: number): void {
     const { epoch, floor, invalidations, seq } = reply
     // A new ledger, or one that has forgotten invalidations since this position: every stored response may be stale.
-    const isLost = epoch !== position.epoch || position.applied < floor
+    const isLost = epoch !== this.#position.epoch || this.#position.applied < floor
     if (isLost) {
-      if (reply.lease === 'young-ledger') acknowledgements.quiet(received + leaseMs)
-      if (position.epoch !== '') report({ kind: 'memory-dropped' })
-      lease.end()
-      position = { epoch, applied: floor }
-      options.dropAll(position)
-      isFirstLease = reply.lease === 'young-ledger'
+      if (reply.lease === 'young-ledger') this.#acknowledgements.quiet(received + this.#options.leaseMs)
+      if (this.#position.epoch !== '') this.#options.report({ kind: 'memory-dropped' })
+      this.#lease.end()
+      this.#position = { epoch, applied: floor }
+      this.#options.dropAll(this.#position)
+      this.#isFirstLease = reply.lease === 'young-ledger'
       // A new ledger lacks the writes that the upstream may still carry out.
-      backlog.add(quarantines.current(clock.monotonic()).map(encodeInvalidation), undefined)
+      this.#backlog.add(
+        this.#quarantines.current(this.#options.clock.monotonic()).map(encodeInvalidation),
+        undefined,
+      )
     }
     // A push may have arrived before the reply.
     const news = isLost
       ? invalidations
-      : invalidations.filter((invalidation) => invalidation.seq > position.applied)
-    const entries = applyAll(news)
-    advance(seq)
+      : invalidations.filter((invalidation) => invalidation.seq > this.#position.applied)
+    const entries = this.#applyAll(news)
+    this.#advance(seq)
     if (isLost || news.length === 0) return
-    report({ kind: 'notes-applied', invalidations: news.length })
-    ledger.acknowledge(position, entries, undefined)
+    this.#options.report({ kind: 'notes-applied', invalidations: news.length })
+    this.#options.ledger.acknowledge(this.#position, entries, undefined)
   }
 
-  const syncOnce = async (): Promise<void> => {
+  async #syncOnce(): Promise<void> {
     // Undelivered invalidations go first: a beat would make other members trust their memory again.
-    if (!(await deliver())) return
-    const sent = readClock(clock)
+    if (!(await this.#deliver())) return
+    const sent = readClock(this.#options.clock)
     try {
-      const reply = await ledger.sync(position)
-      const received = clock.monotonic()
-      contact.succeeded()
-      catchUp(reply, received)
-      acknowledgements.readStatuses(reply, received)
+      const reply = await this.#options.ledger.sync(this.#position)
+      const received = this.#options.clock.monotonic()
+      this.#contact.succeeded()
+      this.#catchUp(reply, received)
+      this.#acknowledgements.readStatuses(reply, received)
       if (reply.lease === 'granted') {
         // What was stored without a lease may be older than such a write; all members have found the new ledger by now.
-        if (isFirstLease) options.dropAll(position)
-        isFirstLease = false
-        lease.granted(sent)
-      } else lease.refused(reply.lease)
+        if (this.#isFirstLease) this.#options.dropAll(this.#position)
+        this.#isFirstLease = false
+        this.#lease.granted(sent)
+      } else this.#lease.refused(reply.lease)
     } catch {
-      lease.refused('unreachable')
-      failed('sync')
+      this.#lease.refused('unreachable')
+      this.#failed('sync')
     }
   }
-  const sync = (): Promise<void> => {
-    syncing ??= syncOnce().finally(() => {
-      syncing = undefined
-      reportTrust()
+
+  #sync(): Promise<void> {
+    this.#syncing ??= this.#syncOnce().finally(() => {
+      this.#syncing = undefined
+      this.#reportTrust()
     })
-    return syncing
+    return this.#syncing
   }
 
   /** The reply to a running sync may predate the hint. Any number of calls cause one more sync. */
-  const syncOnceMore = (): void => {
-    if (syncing === undefined) void sync()
-    else if (!isHinted) {
-      isHinted = true
-      void syncing.then(() => {
-        isHinted = false
-        return sync()
+  #syncOnceMore(): void {
+    if (this.#syncing === undefined) void this.#sync()
+    else if (!this.#isHinted) {
+      this.#isHinted = true
+      void this.#syncing.then(() => {
+        this.#isHinted = false
+        return this.#sync()
       })
     }
   }
 
   /** Syncs twice: the first reply is the proof for which the second lease is granted. */
-  const isJoined = async (): Promise<boolean> => {
-    await sync()
-    if (lease.refusal === 'unproven') await sync()
-    return lease.refusal !== 'unreachable' || lease.isCurrent(readClock(clock))
+  async #isJoined(): Promise<boolean> {
+    await this.#sync()
+    if (this.#lease.refusal === 'unproven') await this.#sync()
+    return this.#lease.refusal !== 'unreachable' || this.#lease.isCurrent(readClock(this.#options.clock))
   }
 
-  const appendedNow = (appended: Appended, batch: Batch, received: number): void => {
-    contact.succeeded()
+  #appendedNow(appended: Appended, batch: Batch, received: number): void {
+    this.#contact.succeeded()
     const { epoch, seq } = appended
     // Apply again: the shared store may have returned an older response in between.
-    if (batch.invalidations.length > 0) applyAll(batch.invalidations.map((text) => ({ seq, text })))
+    if (batch.invalidations.length > 0) this.#applyAll(batch.invalidations.map((text) => ({ seq, text })))
     // Without invalidations the number is that of another member's invalidations.
-    const isOwn = batch.invalidations.length > 0 && epoch === position.epoch
-    if (isOwn && seq === position.applied + 1) advance(seq)
-    if (epoch !== position.epoch) acknowledgements.quiet(received + leaseMs)
-    void acknowledgements.wait(appended, received).then((acknowledged) => {
+    const isOwn = batch.invalidations.length > 0 && epoch === this.#position.epoch
+    if (isOwn && seq === this.#position.applied + 1) this.#advance(seq)
+    if (epoch !== this.#position.epoch) this.#acknowledgements.quiet(received + this.#options.leaseMs)
+    void this.#acknowledgements.wait(appended, received).then((acknowledged) => {
       for (const { done } of batch.waiting) done(acknowledged)
     })
-    if (epoch !== position.epoch || seq > position.applied) void sync()
+    if (epoch !== this.#position.epoch || seq > this.#position.applied) void this.#sync()
   }
 
-  const deliverOnce = async (): Promise<boolean> => {
-    while (!backlog.isEmpty()) {
-      const batch = backlog.take()
+  async #deliverOnce(): Promise<boolean> {
+    while (!this.#backlog.isEmpty()) {
+      const batch = this.#backlog.take()
       try {
-        const appended = await ledger.append(batch.invalidations, batch.settled)
-        appendedNow(appended, batch, clock.monotonic())
+        const appended = await this.#options.ledger.append(batch.invalidations, batch.settled)
+        this.#appendedNow(appended, batch, this.#options.clock.monotonic())
       } catch {
-        backlog.putBack(batch)
-        failed('append')
-        releaseIsolated()
+        this.#backlog.putBack(batch)
+        this.#failed('append')
+        this.#releaseIsolated()
         return false
       }
     }
     return true
   }
+
   /** Appends all waiting invalidations; false when an append failed. */
-  const deliver = (): Promise<boolean> => {
-    delivering ??= deliverOnce().finally(() => {
-      delivering = undefined
+  #deliver(): Promise<boolean> {
+    this.#delivering ??= this.#deliverOnce().finally(() => {
+      this.#delivering = undefined
     })
-    return delivering
+    return this.#delivering
   }
 
-  const take = (push: LedgerPush): void => {
+  readonly #take = (push: LedgerPush): void => {
     const { epoch, seq } = push
     if (push.kind === 'applied') {
-      acknowledgements.acknowledged(epoch, push.member, seq, push.entries)
+      this.#acknowledgements.acknowledged(epoch, push.member, seq, push.entries)
       return
     }
-    if (epoch === position.epoch && seq <= position.applied) return
+    if (epoch === this.#position.epoch && seq <= this.#position.applied) return
     if (push.kind === 'hint') {
       // This process gets its own invalidations with the reply to its append.
-      if (push.writer !== member) syncOnceMore()
+      if (push.writer !== this.#options.member) this.#syncOnceMore()
       return
     }
-    if (epoch !== position.epoch || seq !== position.applied + 1) {
-      void sync()
+    if (epoch !== this.#position.epoch || seq !== this.#position.applied + 1) {
+      void this.#sync()
       return
     }
-    const entries = applyAll(push.invalidations.map((text) => ({ seq, text })))
-    advance(seq)
-    if (push.writer === member) return
-    report({ kind: 'notes-applied', invalidations: push.invalidations.length })
-    ledger.acknowledge(position, entries, push.writer)
+    const entries = this.#applyAll(push.invalidations.map((text) => ({ seq, text })))
+    this.#advance(seq)
+    if (push.writer === this.#options.member) return
+    this.#options.report({ kind: 'notes-applied', invalidations: push.invalidations.length })
+    this.#options.ledger.acknowledge(this.#position, entries, push.writer)
   }
 
-  const tick = (): void => {
-    contact.tick(clock.monotonic())
-    reportTrust()
-    releaseIsolated()
-    void sync()
-  }
-
-  return {
-    mayTrust: lease.isCurrent,
-    get position() {
-      return position
-    },
-    begin: createWriteRegistry({ ...options, backlog, contact, failed: () => failed('begin') }),
-    broadcast: async (invalidations, write) => {
-      const began = clock.monotonic()
-      quarantines.record(invalidations, began)
-      const { acknowledged, nothing } = backlog.add(invalidations.map(encodeInvalidation), write)
-      releaseIsolated()
-      void deliver()
-      // A write that changes nothing waits for no member.
-      if (nothing) return { entries: 0, unacknowledged: false }
-      const end = await acknowledged
-      const waitedSeconds = (clock.monotonic() - began) / 1000
-      const outcome = end === 'isolated' ? 'isolated' : end.all ? 'acknowledged' : 'lapsed'
-      report({ kind: 'write-broadcast', outcome, waitedSeconds })
-      if (end !== 'isolated') return { entries: end.entries, unacknowledged: false }
-      if (contact.isNews()) report({ kind: 'cut-off', writes: 'unacknowledged' })
-      return { entries: 0, unacknowledged: true }
-    },
-    forget: (other) => {
-      ledger.forget(other).catch(() => undefined)
-    },
-    quarantine: () => (lease.isCurrent(readClock(clock)) ? undefined : lease.refusal),
-    isJoining: () => lease.isFirst && lease.refusal !== 'unreachable' && clock.monotonic() < joinedBy,
-    start: async () => {
-      joinedBy = clock.monotonic() + options.joinMs
-      ledger.listen(take)
-      timer = setInterval(tick, leaseMs / syncsPerLease)
-      for (let tries = 0; tries < maxFirstTries && !(await isJoined()); tries += 1) {
-        await sleep(firstPauseMs)
-      }
-    },
-    close: async () => {
-      closed = true
-      clearInterval(timer)
-      const delivered = await deliver()
-      backlog.release()
-      // A write or purge that still waits is acknowledged when the others have dropped what it changes, and not before.
-      await acknowledgements.allAcknowledged()
-      await ledger.leave(delivered)
-    },
+  readonly #tick = (): void => {
+    this.#contact.tick(this.#options.clock.monotonic())
+    this.#reportTrust()
+    this.#releaseIsolated()
+    void this.#sync()
   }
 }
+
+export const createCoherence = (options: CoherenceOptions): Coherence => new CoherenceMember(options)

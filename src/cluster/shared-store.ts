@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts'
 import type { IdempotencyStore } from '../exchange/ports.ts'
 import type { SharedTierEvent } from './events.ts'
 import { type CoherenceOptions, maxLedgerEntries } from './ledger.ts'
+import type { RedisConnection } from './redis/connections.ts'
 import type { ChangePositions } from './redis/stores.ts'
 
 type SharedStoreParts = {
@@ -28,6 +29,43 @@ const otherReplyBytes = 64 * 1024 * 1024
 const besidesBytes = 512 * 1024
 const maxStoredResponseBytes = otherReplyBytes / 2
 
+type StoreParts = {
+  readonly connection: RedisConnection
+  readonly prefix: string
+  readonly secrets: readonly string[]
+  /** All instances use the same one, so that they count one client as one. */
+  readonly salt: string | Buffer
+}
+
+/** What instances share beside stored responses and invalidations. */
+const createStores = async ({ connection, prefix, secrets, salt }: StoreParts) => {
+  const [{ createChangePositions, createCountedRequests, createIdempotencyKeys }, { createSignatures }] =
+    await Promise.all([import('./redis/stores.ts'), import('./redis/values.ts')])
+  return {
+    limits: createCountedRequests(connection, prefix),
+    /** The same hash of a credential on all instances. */
+    partitionOf: (credential: string): string =>
+      createHmac('sha256', salt).update(credential).digest('base64url'),
+    /** How far the changes of a service have been applied in all instances. */
+    changePosition: (service: string): ChangePositions =>
+      createChangePositions(connection, {
+        prefix,
+        service,
+        signatures: createSignatures(secrets, 'position'),
+      }),
+    idempotencyKeys: ({
+      ttlMs,
+      maxBytes,
+    }: { readonly [Limit in 'ttlMs' | 'maxBytes']: number }): IdempotencyStore =>
+      createIdempotencyKeys(connection, {
+        prefix,
+        signatures: createSignatures(secrets, 'answer'),
+        ttlMs,
+        maxBytes: Math.min(maxBytes / 8, maxStoredResponseBytes),
+      }),
+  }
+}
+
 /** The ledger and the second tier of stored responses in Redis. The client is loaded only when a store is configured. */
 export const sharedStore = async (
   { clock, config, logger, report }: SharedStoreParts,
@@ -38,13 +76,11 @@ export const sharedStore = async (
     { createRedisLedger },
     { createInvalidatedTags, createTier },
     { connect, createErrorReporter },
-    { createChangePositions, createCountedRequests, createIdempotencyKeys },
     { createSignatures, subkey },
   ] = await Promise.all([
     import('./redis/redis-ledger.ts'),
     import('./redis/tier.ts'),
     import('./redis/connections.ts'),
-    import('./redis/stores.ts'),
     import('./redis/values.ts'),
   ])
   const { cluster, prefix, leaseMs, forgetAfterMs, tls: pem } = config.cache.shared
@@ -81,7 +117,7 @@ export const sharedStore = async (
     { url, cluster, tls, troubled, maxReplyBytes, timeoutMs: tierTimeoutMs },
     () => undefined,
   )
-  // All instances use the same salt, so that they count one client as one. Without a key it is derived from the URL.
+  // Without a key it is derived from the URL.
   const [signing] = secrets
   const salt =
     signing === undefined
@@ -101,29 +137,7 @@ export const sharedStore = async (
   return {
     ledger,
     tier,
-    stores: {
-      limits: createCountedRequests(connection, prefix),
-      /** The same hash of a credential on all instances. */
-      partitionOf: (credential: string): string =>
-        createHmac('sha256', salt).update(credential).digest('base64url'),
-      /** How far the changes of a service have been applied in all instances. */
-      changePosition: (service: string): ChangePositions =>
-        createChangePositions(connection, {
-          prefix,
-          service,
-          signatures: createSignatures(secrets, 'position'),
-        }),
-      idempotencyKeys: ({
-        ttlMs,
-        maxBytes,
-      }: { readonly [Limit in 'ttlMs' | 'maxBytes']: number }): IdempotencyStore =>
-        createIdempotencyKeys(connection, {
-          prefix,
-          signatures: createSignatures(secrets, 'answer'),
-          ttlMs,
-          maxBytes: Math.min(maxBytes / 8, maxStoredResponseBytes),
-        }),
-    },
+    stores: await createStores({ connection, prefix, secrets, salt }),
     close: (): void => connection.disconnect(),
     /** Applies invalidations to the second tier. */
     invalidated: (invalidations: Parameters<CoherenceOptions['apply']>[0]): void => {

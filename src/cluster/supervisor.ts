@@ -112,63 +112,110 @@ const nobodyAsked = 0
 
 const gatherTimeoutMs = 2_000
 
-/** Starts processes that share a port, and replaces those that end. Resolves when all are ready; rejects when one cannot start. */
-export const startSupervisor = async (options: SupervisorOptions) => {
-  const { clock, report } = options
-  const watched = new Map<number, WatchedWorker>()
-  const byMember = new Map<string, WatchedWorker>()
-  const ended: Record<WorkerEnd, number> = { exit: 0, signal: 0, stuck: 0 }
-  const instance = randomBytes(6).toString('hex')
-  const nextPauseMs = createRestartPause()
-  let started = 0
-  let questions = nobodyAsked
-  let complete = false
-  let closing = false
-  let addresses: unknown
-  let startup: { done(): void; failed(error: Error): void } | undefined
+/** The processes that share a port: those that end are replaced. */
+class Supervisor {
+  readonly #options: SupervisorOptions
+  readonly #watched = new Map<number, WatchedWorker>()
+  readonly #byMember = new Map<string, WatchedWorker>()
+  readonly #ended: Record<WorkerEnd, number> = { exit: 0, signal: 0, stuck: 0 }
+  readonly #instance = randomBytes(6).toString('hex')
+  readonly #nextPauseMs = createRestartPause()
+  #started = 0
+  #questions = nobodyAsked
+  #complete = false
+  #closing = false
+  #addresses: unknown
+  #startup: { done(): void; failed(error: Error): void } | undefined
+  readonly #ledger: ReturnType<typeof createMemoryLedger>
+  readonly #endWatch: ReturnType<typeof watchSilence>
 
-  const tell = ({ worker }: WatchedWorker, message: ToWorker): void => {
+  constructor(options: SupervisorOptions) {
+    this.#options = options
+    this.#ledger = createMemoryLedger({
+      epoch: this.#instance,
+      maxLedgerEntries,
+      clock: this.#options.clock,
+      push: (member, push) => {
+        const to = this.#byMember.get(member)
+        if (to !== undefined) this.#tell(to, { kind: 'pushed', push })
+      },
+    })
+    this.#endWatch = watchSilence(() => this.#watched.values())
+  }
+
+  /** Resolves when all are ready. */
+  async start(): Promise<void> {
+    // Workers accept connections themselves. A connection that another process accepts for them is lost when its worker ends first.
+    cluster.schedulingPolicy = cluster.SCHED_NONE
+    cluster.setupPrimary({ exec: this.#options.program.file, args: [...this.#options.program.args] })
+    const allReady = new Promise<void>((resolve, reject) => {
+      this.#startup = {
+        done: () => {
+          this.#startup = undefined
+          resolve()
+        },
+        failed: (error) => {
+          this.#startup = undefined
+          reject(error)
+        },
+      }
+    })
+    for (let count = 0; count < this.#options.workers; count += 1) this.#startWorker()
+    try {
+      await allReady
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+  }
+
+  /** The addresses that the first ready worker reported. */
+  get addresses() {
+    return this.#addresses
+  }
+
+  #tell({ worker }: WatchedWorker, message: ToWorker): void {
     // A leaving worker reads no messages; its `exit` event follows.
     if (worker.isConnected()) worker.send(message, () => undefined)
   }
-  const ledger = createMemoryLedger({
-    epoch: instance,
-    maxLedgerEntries,
-    clock,
-    push: (member, push) => {
-      const to = byMember.get(member)
-      if (to !== undefined) tell(to, { kind: 'pushed', push })
-    },
-  })
-  const status = (): WorkersStatus => ({
-    wanted: options.workers,
-    ready: ready().length,
-    complete,
-    ended: { ...ended },
-  })
-  const sendStatus = (): void => {
-    for (const watchedWorker of watched.values())
-      tell(watchedWorker, { kind: 'workers-status', status: status() })
+
+  #status(): WorkersStatus {
+    return {
+      wanted: this.#options.workers,
+      ready: this.#ready().length,
+      complete: this.#complete,
+      ended: { ...this.#ended },
+    }
   }
 
-  const becameReady = (watchedWorker: WatchedWorker, reported: unknown): void => {
-    watchedWorker.readyAt = clock.monotonic()
-    addresses ??= reported
-    complete ||= status().ready >= options.workers
-    report({ kind: 'worker-ready', member: watchedWorker.member, pid: watchedWorker.worker.process.pid ?? 0 })
-    sendStatus()
-    const question = options.stale(watchedWorker.settings)
-    if (question !== undefined) tell(watchedWorker, { kind: 'asked', id: nobodyAsked, question })
-    if (complete) startup?.done()
+  #sendStatus(): void {
+    for (const watchedWorker of this.#watched.values())
+      this.#tell(watchedWorker, { kind: 'workers-status', status: this.#status() })
   }
-  const askWorker = (
+
+  #becameReady(watchedWorker: WatchedWorker, reported: unknown): void {
+    watchedWorker.readyAt = this.#options.clock.monotonic()
+    this.#addresses ??= reported
+    this.#complete ||= this.#status().ready >= this.#options.workers
+    this.#options.report({
+      kind: 'worker-ready',
+      member: watchedWorker.member,
+      pid: watchedWorker.worker.process.pid ?? 0,
+    })
+    this.#sendStatus()
+    const question = this.#options.stale(watchedWorker.settings)
+    if (question !== undefined) this.#tell(watchedWorker, { kind: 'asked', id: nobodyAsked, question })
+    if (this.#complete) this.#startup?.done()
+  }
+
+  #askWorker(
     watchedWorker: WatchedWorker,
     question: WorkerRequest,
     timeout: Timeout,
-  ): Promise<readonly unknown[]> =>
-    new Promise((responded) => {
-      questions += 1
-      const id = questions
+  ): Promise<readonly unknown[]> {
+    return new Promise((responded) => {
+      this.#questions += 1
+      const id = this.#questions
       const end = (responses: readonly unknown[]): void => {
         clearTimeout(timer)
         watchedWorker.open.delete(id)
@@ -176,51 +223,60 @@ export const startSupervisor = async (options: SupervisorOptions) => {
       }
       const timer = timeout === 'brief' ? setTimeout(end, gatherTimeoutMs, []) : undefined
       watchedWorker.open.set(id, end)
-      tell(watchedWorker, { kind: 'asked', id, question })
+      this.#tell(watchedWorker, { kind: 'asked', id, question })
     })
-  const ready = (): readonly WatchedWorker[] =>
-    [...watched.values()].filter(({ readyAt }) => readyAt !== undefined)
-  const askReady: Ask = async (question, timeout) => {
+  }
+
+  #ready(): readonly WatchedWorker[] {
+    return [...this.#watched.values()].filter(({ readyAt }) => readyAt !== undefined)
+  }
+
+  readonly #askReady = async (question: WorkerRequest, timeout: Timeout): Promise<readonly unknown[]> => {
     const responses = await Promise.all(
-      ready().map((watchedWorker) => askWorker(watchedWorker, question, timeout)),
+      this.#ready().map((watchedWorker) => this.#askWorker(watchedWorker, question, timeout)),
     )
     return responses.flat()
   }
-  const ask = (question: WorkerRequest): Promise<readonly unknown[]> => options.through(question, askReady)
-  const assign = (watchedWorker: WatchedWorker): Assignment => {
-    watchedWorker.settings = options.settings()
+
+  ask(question: WorkerRequest): Promise<readonly unknown[]> {
+    return this.#options.through(question, this.#askReady)
+  }
+
+  #assign(watchedWorker: WatchedWorker): Assignment {
+    watchedWorker.settings = this.#options.settings()
     return { member: watchedWorker.member, settings: watchedWorker.settings }
   }
-  const take = (watchedWorker: WatchedWorker, message: ToParent): void => {
+
+  #take(watchedWorker: WatchedWorker, message: ToParent): void {
     watchedWorker.silentTicks = 0
     switch (message.kind) {
       case 'hello':
-        tell(watchedWorker, { kind: 'assigned', assignment: assign(watchedWorker) })
+        this.#tell(watchedWorker, { kind: 'assigned', assignment: this.#assign(watchedWorker) })
         break
       case 'alive':
         break
       case 'ready':
-        becameReady(watchedWorker, message.addresses)
+        this.#becameReady(watchedWorker, message.addresses)
         break
       case 'failed':
-        startup?.failed(Object.assign(new Error(message.message), message.facts))
+        this.#startup?.failed(Object.assign(new Error(message.message), message.facts))
         break
       case 'end':
-        options.end()
+        this.#options.end()
         break
       case 'call':
-        tell(watchedWorker, {
+        this.#tell(watchedWorker, {
           kind: 'called',
           id: message.id,
-          response: handleCall(ledger, watchedWorker.member, message.call),
+          response: handleCall(this.#ledger, watchedWorker.member, message.call),
         })
         break
       case 'acknowledge':
-        ledger.acknowledge(watchedWorker.member, message.applied, message.entries, message.writer)
+        this.#ledger.acknowledge(watchedWorker.member, message.applied, message.entries, message.writer)
         break
       case 'ask':
-        void ask(message.question).then((responses) =>
-          tell(watchedWorker, { kind: 'answered', id: message.id, responses }),
+        void this.ask(message.question).then((responses) =>
+          this.#tell(watchedWorker, { kind: 'answered', id: message.id, responses }),
         )
         break
       case 'answer':
@@ -230,52 +286,59 @@ export const startSupervisor = async (options: SupervisorOptions) => {
     }
   }
 
-  const howEnded = (watchedWorker: WatchedWorker, signal: string | null): WorkerEnd => {
+  #howEnded(watchedWorker: WatchedWorker, signal: string | null): WorkerEnd {
     if (watchedWorker.killed) return 'stuck'
     return signal === null ? 'exit' : 'signal'
   }
-  const gone = (watchedWorker: WatchedWorker, code: number | null, signal: string | null): void => {
-    watched.delete(watchedWorker.worker.id)
-    byMember.delete(watchedWorker.member)
+
+  #gone(watchedWorker: WatchedWorker, code: number | null, signal: string | null): void {
+    this.#watched.delete(watchedWorker.worker.id)
+    this.#byMember.delete(watchedWorker.member)
     for (const end of watchedWorker.open.values()) end([])
-    const unsettled = ledger.forget(watchedWorker.member)
-    for (const other of watched.values()) tell(other, { kind: 'ended', member: watchedWorker.member })
-    if (closing) return
-    startup?.failed(new Error(`a worker ended with ${signal ?? code} before it was ready`))
-    const livedMs = watchedWorker.readyAt === undefined ? 0 : clock.monotonic() - watchedWorker.readyAt
+    const unsettled = this.#ledger.forget(watchedWorker.member)
+    for (const other of this.#watched.values())
+      this.#tell(other, { kind: 'ended', member: watchedWorker.member })
+    if (this.#closing) return
+    this.#startup?.failed(new Error(`a worker ended with ${signal ?? code} before it was ready`))
+    const livedMs =
+      watchedWorker.readyAt === undefined ? 0 : this.#options.clock.monotonic() - watchedWorker.readyAt
     const pid = watchedWorker.worker.process.pid ?? 0
     const { member } = watchedWorker
-    replace(
-      { member, pid, end: howEnded(watchedWorker, signal), code: signal ?? code ?? 0, unsettled },
+    this.#replace(
+      { member, pid, end: this.#howEnded(watchedWorker, signal), code: signal ?? code ?? 0, unsettled },
       livedMs,
     )
   }
-  const replace = (ending: WorkerEnding, livedMs: number): void => {
-    ended[ending.end] += 1
-    const nextInMs = nextPauseMs(livedMs)
-    report({ kind: 'worker-ended', ...ending, nextInMs })
-    sendStatus()
+
+  #replace(ending: WorkerEnding, livedMs: number): void {
+    this.#ended[ending.end] += 1
+    const nextInMs = this.#nextPauseMs(livedMs)
+    this.#options.report({ kind: 'worker-ended', ...ending, nextInMs })
+    this.#sendStatus()
     setTimeout(() => {
-      if (!closing) start()
+      if (!this.#closing) this.#startWorker()
     }, nextInMs)
   }
+
   /** The system is out of processes or memory, or Node is being replaced on disk: try again in a moment. */
-  const notStarted = (member: string, { code, message }: NodeJS.ErrnoException): void => {
-    startup?.failed(new Error(`a worker could not be started: ${message}`))
-    if (!closing) replace({ member, pid: 0, end: 'exit', code: code ?? message, unsettled: 0 }, 0)
+  #notStarted(member: string, { code, message }: NodeJS.ErrnoException): void {
+    this.#startup?.failed(new Error(`a worker could not be started: ${message}`))
+    if (!this.#closing) this.#replace({ member, pid: 0, end: 'exit', code: code ?? message, unsettled: 0 }, 0)
   }
-  const start = (): void => {
-    started += 1
-    const member = `${instance}.${started}`
+
+  #startWorker(): void {
+    this.#started += 1
+    const member = `${this.#instance}.${this.#started}`
     try {
-      watchOver(cluster.fork(), member)
+      this.#watchOver(cluster.fork(), member)
     } catch (error) {
-      notStarted(member, error as NodeJS.ErrnoException)
+      this.#notStarted(member, error as NodeJS.ErrnoException)
     }
   }
-  const watchOver = (worker: Worker, member: string): void => {
+
+  #watchOver(worker: Worker, member: string): void {
     if (worker.process.pid === undefined) {
-      worker.once('error', (error) => notStarted(member, error))
+      worker.once('error', (error) => this.#notStarted(member, error))
       return
     }
     const watchedWorker: WatchedWorker = {
@@ -287,60 +350,34 @@ export const startSupervisor = async (options: SupervisorOptions) => {
       killed: false,
       open: new Map(),
     }
-    watched.set(worker.id, watchedWorker)
-    byMember.set(member, watchedWorker)
-    worker.on('message', (message) => take(watchedWorker, message as ToParent))
+    this.#watched.set(worker.id, watchedWorker)
+    this.#byMember.set(member, watchedWorker)
+    worker.on('message', (message) => this.#take(watchedWorker, message as ToParent))
     worker.on('error', () => undefined)
-    worker.on('exit', (code, signal) => gone(watchedWorker, code, signal))
+    worker.on('exit', (code, signal) => this.#gone(watchedWorker, code, signal))
   }
 
-  const endWatch = watchSilence(() => watched.values())
-
-  const close = async (start: DrainStart = 'after-delay'): Promise<'finished' | 'cut'> => {
-    closing = true
-    endWatch()
-    const all = [...watched.values()]
+  /** Drains all workers; `cut`: some did not finish in time. */
+  async close(start: DrainStart = 'after-delay'): Promise<'finished' | 'cut'> {
+    this.#closing = true
+    this.#endWatch()
+    const all = [...this.#watched.values()]
     const exits = all.map(
       ({ worker }) => new Promise<boolean>((resolve) => worker.once('exit', (code) => resolve(code === 0))),
     )
-    for (const watchedWorker of all) tell(watchedWorker, { kind: 'drain', start })
+    for (const watchedWorker of all) this.#tell(watchedWorker, { kind: 'drain', start })
     const hard = setTimeout(() => {
       for (const { worker } of all) worker.process.kill('SIGKILL')
-    }, options.graceMs)
+    }, this.#options.graceMs)
     const finished = await Promise.all(exits)
     clearTimeout(hard)
     return finished.every(Boolean) ? 'finished' : 'cut'
   }
+}
 
-  // Workers accept connections themselves. A connection that another process accepts for them is lost when its worker ends first.
-  cluster.schedulingPolicy = cluster.SCHED_NONE
-  cluster.setupPrimary({ exec: options.program.file, args: [...options.program.args] })
-  const allReady = new Promise<void>((resolve, reject) => {
-    startup = {
-      done: () => {
-        startup = undefined
-        resolve()
-      },
-      failed: (error) => {
-        startup = undefined
-        reject(error)
-      },
-    }
-  })
-  for (let count = 0; count < options.workers; count += 1) start()
-  try {
-    await allReady
-  } catch (error) {
-    await close()
-    throw error
-  }
-  return {
-    /** The addresses that the first ready worker reported. */
-    get addresses() {
-      return addresses
-    },
-    ask,
-    /** Drains all workers; `cut`: some did not finish in time. */
-    close,
-  }
+/** Resolves when all processes are ready; rejects when one cannot start. */
+export const startSupervisor = async (options: SupervisorOptions): Promise<Supervisor> => {
+  const supervisor = new Supervisor(options)
+  await supervisor.start()
+  return supervisor
 }

@@ -213,7 +213,7 @@ export const createListener = (options: ListenerOptions) => {
           resolve((server.address() as AddressInfo).port)
         })
       }),
-    traffic: connections.traffic,
+    traffic: () => connections.traffic(),
     /** Sets the certificates for new connections; open ones stay. */
     renew: (certificate: Certificate): void => {
       if (!('setSecureContext' in server)) return

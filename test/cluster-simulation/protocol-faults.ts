@@ -23,8 +23,8 @@ const openResponse = of('exchange/write/open-response.ts')
 const leases: readonly ProtocolFault[] = [
   coherence(
     'lease: counts from the reply, not from the request',
-    'lease.granted(sent)',
-    'lease.granted(readClock(clock))',
+    'this.#lease.granted(sent)',
+    'this.#lease.granted(readClock(this.#options.clock))',
   ),
   coherence('lease: lasts twice as long', 'leaseMs * usedShare', 'leaseMs * 2'),
   coherence(
@@ -47,7 +47,7 @@ const leases: readonly ProtocolFault[] = [
     'at.monotonic < until.monotonic && at.now < until.now',
     'at.now < until.now',
   ),
-  coherence('lease: goes on with a new ledger', '      lease.end()\n'),
+  coherence('lease: goes on with a new ledger', '      this.#lease.end()\n'),
   of('cache/policy/reuse.ts')(
     'lease: not needed for a hit',
     'lease === undefined || lease.isCurrent(at)',
@@ -113,11 +113,11 @@ const beats: readonly ProtocolFault[] = [
   ),
   coherence(
     'wait: not after a young ledger was found',
-    "if (reply.lease === 'young-ledger') acknowledgements.quiet(received + leaseMs)",
+    "if (reply.lease === 'young-ledger') this.#acknowledgements.quiet(received + this.#options.leaseMs)",
   ),
   coherence(
     'wait: not after a note went to a new ledger',
-    'if (epoch !== position.epoch) acknowledgements.quiet(received + leaseMs)',
+    'if (epoch !== this.#position.epoch) this.#acknowledgements.quiet(received + this.#options.leaseMs)',
   ),
   coherence(
     'wait: a write is answered before the others have its notes',
@@ -145,11 +145,11 @@ const cutOff: readonly ProtocolFault[] = [
     'if (!parts.refusesUnacknowledged || !mayMatter)',
     'if (parts.refusesUnacknowledged || !mayMatter)',
   ),
-  coherence('cut off: the notes of a failed append are lost', '        backlog.putBack(batch)\n'),
+  coherence('cut off: the notes of a failed append are lost', '        this.#backlog.putBack(batch)\n'),
   coherence(
     'cut off: a lease is asked for before the notes are delivered',
-    'if (!(await deliver())) return',
-    'void deliver()',
+    'if (!(await this.#deliver())) return',
+    'void this.#deliver()',
   ),
   script(
     'cut off: a silent member is forgotten without a note',
@@ -188,24 +188,25 @@ const epochs: readonly ProtocolFault[] = [
     'epoch: stays when a member is ahead',
     'if ARGV[4] == epoch and tonumber(ARGV[5]) > seq then makeAnew() end',
   ),
-  coherence('epoch: a member keeps its memory', '      options.dropAll(position)\n'),
+  coherence('epoch: a member keeps its memory', '      this.#options.dropAll(this.#position)\n'),
   coherence(
     'epoch: a member keeps what it stored while the ledger was young',
-    'if (isFirstLease) options.dropAll(position)\n',
+    'if (this.#isFirstLease) this.#options.dropAll(this.#position)\n',
   ),
   coherence(
     'epoch: notes that were forgotten are not missed',
-    'epoch !== position.epoch || position.applied < floor',
-    'epoch !== position.epoch',
+    'epoch !== this.#position.epoch || this.#position.applied < floor',
+    'epoch !== this.#position.epoch',
   ),
   coherence(
     'epoch: a push of another ledger is applied',
-    'if (epoch !== position.epoch || seq !== position.applied + 1) {',
-    'if (seq !== position.applied + 1) {',
+    'if (epoch !== this.#position.epoch || seq !== this.#position.applied + 1) {',
+    'if (seq !== this.#position.applied + 1) {',
   ),
   coherence(
     'epoch: a new ledger does not hear of writes that may still be carried out',
-    '      backlog.add(quarantines.current(clock.monotonic()).map(encodeInvalidation), undefined)\n',
+    '        this.#quarantines.current(this.#options.clock.monotonic()).map(encodeInvalidation),\n',
+    '        [],\n',
   ),
   tier('epoch: an entry of another ledger is used', 'ofEpoch !== epoch || numbers', 'numbers'),
   membership('epoch: the tier keeps its entries', '          shared?.restarted(at)\n'),
@@ -219,37 +220,37 @@ const epochs: readonly ProtocolFault[] = [
 const invalidations: readonly ProtocolFault[] = [
   coherence(
     'note: in the reply to a sync, not applied',
-    'const entries = applyAll(news)',
+    'const entries = this.#applyAll(news)',
     'const entries = 0',
   ),
   coherence(
     'note: in a push, not applied',
-    'const entries = applyAll(push.invalidations.map((text) => ({ seq, text })))',
+    'const entries = this.#applyAll(push.invalidations.map((text) => ({ seq, text })))',
     'const entries = 0',
   ),
   coherence(
     'note: a gap is not seen',
-    'if (epoch !== position.epoch || seq !== position.applied + 1) {',
-    'if (epoch !== position.epoch) {',
+    'if (epoch !== this.#position.epoch || seq !== this.#position.applied + 1) {',
+    'if (epoch !== this.#position.epoch) {',
   ),
   coherence(
     'note: one of another member is taken for an own one',
-    'batch.invalidations.length > 0 && epoch === position.epoch\n',
-    'epoch === position.epoch\n',
+    'batch.invalidations.length > 0 && epoch === this.#position.epoch\n',
+    'epoch === this.#position.epoch\n',
   ),
   coherence(
     'note: those before an own one are skipped',
-    'if (isOwn && seq === position.applied + 1) advance(seq)',
-    'if (isOwn) advance(seq)',
+    'if (isOwn && seq === this.#position.applied + 1) this.#advance(seq)',
+    'if (isOwn) this.#advance(seq)',
   ),
   coherence(
     'note: an own one is not applied again',
-    'if (batch.invalidations.length > 0) applyAll(batch.invalidations.map((text) => ({ seq, text })))\n',
+    'if (batch.invalidations.length > 0) this.#applyAll(batch.invalidations.map((text) => ({ seq, text })))\n',
   ),
   coherence(
     'note: acknowledged before it is applied',
-    '      void sync()\n      return\n    }\n    const entries',
-    '      ledger.acknowledge({ epoch, applied: seq }, 0, push.writer)\n      void sync()\n      return\n    }\n    const entries',
+    '      void this.#sync()\n      return\n    }\n    const entries',
+    '      this.#options.ledger.acknowledge({ epoch, applied: seq }, 0, push.writer)\n      void this.#sync()\n      return\n    }\n    const entries',
   ),
   script('note: the next number is left out of a reply', 'and applied or -1', 'and applied + 1 or -1'),
   script('note: the floor stays where it was', '    floor = tonumber(last[2])\n'),

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
 import { longestQuarantine, quarantineEverything } from '../../cache/invalidation.ts'
+import type { LedgerPosition } from '../../cache/shared-tier.ts'
 import { parsedJson } from '../../http/json-text.ts'
 import {
   type Appended,
@@ -238,125 +239,163 @@ const signOfLife = '[]'
 const everything = 'a:'
 
 /** The ledger that several instances share. */
-export const createRedisLedger = (options: RedisLedgerOptions): Ledger => {
-  const { member, prefix } = options
-  const calls = connect(options, options.changed)
-  const base = `{${prefix}}:`
-  const keys = ['ledger', 'log', 'members', 'pending'].map((name) => base + name)
-  const scripts = Object.fromEntries(
-    Object.entries(ledgerScripts).map(([name, text]) => [name, scriptOn(calls, text)]),
-  ) as Record<keyof typeof ledgerScripts, RunScript>
-  const run = async <Reply>(
+class RedisLedger implements Ledger {
+  readonly #options: RedisLedgerOptions
+  readonly #calls: ReturnType<typeof connect>
+  readonly #base: string
+  readonly #keys: string[]
+  readonly #scripts: Record<'sync' | 'begin' | 'append' | 'forget' | 'leave', RunScript>
+  readonly #acknowledgements: Signatures
+  readonly #ofInvalidations: Signatures
+  /** The server's time in the last reply: proves that this member receives replies. */
+  #proof = { epoch: '', time: '0' }
+  readonly #invalidationsChannel: string
+  readonly #channels: string[]
+  #listener: Subscriber | undefined
+
+  constructor(options: RedisLedgerOptions) {
+    this.#options = options
+    this.#calls = connect(this.#options, this.#options.changed)
+    this.#base = `{${this.#options.prefix}}:`
+    this.#keys = ['ledger', 'log', 'members', 'pending'].map((name) => this.#base + name)
+    this.#scripts = Object.fromEntries(
+      Object.entries(ledgerScripts).map(([name, text]) => [name, scriptOn(this.#calls, text)]),
+    ) as Record<keyof typeof ledgerScripts, RunScript>
+    const { acknowledgements, invalidations: ofInvalidations } = this.#options.signatures
+    this.#acknowledgements = acknowledgements
+    this.#ofInvalidations = ofInvalidations
+    this.#invalidationsChannel = `${this.#base}noted`
+    this.#channels = [
+      this.#invalidationsChannel,
+      `${this.#base}applied:${this.#options.member}`,
+      `${this.#base}applied:all`,
+    ]
+  }
+
+  async sync({ epoch, applied }: LedgerPosition): Promise<Synced> {
+    const { quarantineMs, now, ...synced } = await this.#run(
+      'sync',
+      readSynced,
+      epoch,
+      applied,
+      this.#proof.time,
+      this.#options.leaseMs,
+      this.#options.forgetAfterMs,
+      maxLedgerEntries,
+      this.#proof.epoch,
+    )
+    this.#proof = { epoch: synced.epoch, time: now }
+    const invalidations = synced.invalidations.map(({ seq, text }) => ({ seq, text: this.#believed(text) }))
+    if (quarantineMs > 0) invalidations.push({ seq: synced.seq, text: quarantineEverything(quarantineMs) })
+    return { ...synced, invalidations }
+  }
+
+  async begin(write: string, invalidations: readonly string[]): Promise<void> {
+    await this.#run(
+      'begin',
+      readDone,
+      write,
+      JSON.stringify([longestQuarantine(invalidations), ...this.#signed(invalidations)]),
+    )
+  }
+
+  append(invalidations: readonly string[], settled: readonly string[]): Promise<Appended> {
+    return this.#run(
+      'append',
+      readAppended,
+      JSON.stringify(this.#signed(invalidations)),
+      JSON.stringify(settled),
+      maxLedgerEntries,
+      longestQuarantine(invalidations),
+    )
+  }
+
+  acknowledge({ epoch, applied }: LedgerPosition, entries: number, writer: string | undefined): void {
+    // Not a script: the ledger gets the position with the next sync, and scripts cost more.
+    const message = JSON.stringify([epoch, String(applied), this.#options.member, String(entries)])
+    const text = this.#acknowledgements.signText(this.#options.prefix, message)
+    this.#calls.publish(`${this.#base}applied:${writer ?? 'all'}`, text).catch(() => undefined)
+  }
+
+  async forget(ended: string): Promise<void> {
+    await this.#run('forget', readDone, ended, maxLedgerEntries)
+  }
+
+  listen(take: (push: LedgerPush) => void): void {
+    this.#listener = listen(
+      this.#calls,
+      {
+        channels: this.#channels,
+        everyMs: this.#options.leaseMs,
+        // The message to itself, not a push.
+        speak: () => this.#calls.publish(`${this.#base}applied:${this.#options.member}`, signOfLife),
+        troubled: this.#options.troubled,
+        connector: connectorFor('listens', this.#options),
+      },
+      (...pushed) => {
+        const push = this.#pushOf(...pushed)
+        if (push !== undefined) take(push)
+      },
+    )
+  }
+
+  async leave(cleanly: boolean): Promise<void> {
+    try {
+      if (cleanly) await this.#run('leave', readDone, maxLedgerEntries)
+    } catch {
+      // The other members find out when the lease runs out.
+    }
+    this.#calls.disconnect()
+    this.#listener?.close()
+  }
+
+  async #run<Reply>(
     name: keyof typeof ledgerScripts,
     read: (reply: unknown) => Reply,
     ...argv: (string | number)[]
-  ): Promise<Reply> => {
+  ): Promise<Reply> {
     try {
-      return read(await scripts[name](keys, [randomBytes(9).toString('base64url'), base, member, ...argv]))
+      return read(
+        await this.#scripts[name](this.#keys, [
+          randomBytes(9).toString('base64url'),
+          this.#base,
+          this.#options.member,
+          ...argv,
+        ]),
+      )
     } catch (error) {
-      options.troubled(error)
+      this.#options.troubled(error)
       throw error
     }
   }
-  const { acknowledgements, invalidations: ofInvalidations } = options.signatures
-  const signed = (invalidations: readonly string[]): readonly string[] =>
-    invalidations.map((text) => ofInvalidations.signText(prefix, text))
+
+  #signed(invalidations: readonly string[]): readonly string[] {
+    return invalidations.map((text) => this.#ofInvalidations.signText(this.#options.prefix, text))
+  }
+
   /** An invalidation without a valid signature may stand for any invalidation, so it means everything. Invalidations of the scripts mean everything as well. */
-  const believed = (text: string): string => {
-    const verified = text === everything ? text : ofInvalidations.verifiedText(prefix, text)
-    if (verified === undefined) options.troubled(new Error('UNSIGNED note'))
+  readonly #believed = (text: string): string => {
+    const verified =
+      text === everything ? text : this.#ofInvalidations.verifiedText(this.#options.prefix, text)
+    if (verified === undefined) this.#options.troubled(new Error('UNSIGNED note'))
     return verified ?? everything
   }
+
   /** Where invalidations are signed, a message is only a hint: its number is not signed, and it may be a replay. */
-  const pushOf = (channel: string, message: string): LedgerPush | undefined => {
+  #pushOf(channel: string, message: string): LedgerPush | undefined {
     if (message === signOfLife) return undefined
-    if (channel === invalidationsChannel) {
+    if (channel === this.#invalidationsChannel) {
       const push = readPush(channel, message)
       if (push?.kind !== 'noted') return undefined
       const { epoch, invalidations, seq, writer } = push
-      return ofInvalidations.isSigning
+      return this.#ofInvalidations.isSigning
         ? { kind: 'hint', epoch, seq, writer }
-        : { ...push, invalidations: invalidations.map(believed) }
+        : { ...push, invalidations: invalidations.map(this.#believed) }
     }
-    const verified = acknowledgements.verifiedText(prefix, message)
-    if (verified === undefined) options.troubled(new Error('UNSIGNED acknowledgement'))
+    const verified = this.#acknowledgements.verifiedText(this.#options.prefix, message)
+    if (verified === undefined) this.#options.troubled(new Error('UNSIGNED acknowledgement'))
     return verified === undefined ? undefined : readPush(channel, verified)
   }
-  /** The server's time in the last reply: proves that this member receives replies. */
-  let proof = { epoch: '', time: '0' }
-  const invalidationsChannel = `${base}noted`
-  const channels = [invalidationsChannel, `${base}applied:${member}`, `${base}applied:all`]
-  let listener: Subscriber | undefined
-
-  return {
-    sync: async ({ epoch, applied }): Promise<Synced> => {
-      const { quarantineMs, now, ...synced } = await run(
-        'sync',
-        readSynced,
-        epoch,
-        applied,
-        proof.time,
-        options.leaseMs,
-        options.forgetAfterMs,
-        maxLedgerEntries,
-        proof.epoch,
-      )
-      proof = { epoch: synced.epoch, time: now }
-      const invalidations = synced.invalidations.map(({ seq, text }) => ({ seq, text: believed(text) }))
-      if (quarantineMs > 0) invalidations.push({ seq: synced.seq, text: quarantineEverything(quarantineMs) })
-      return { ...synced, invalidations }
-    },
-    begin: async (write, invalidations) => {
-      await run(
-        'begin',
-        readDone,
-        write,
-        JSON.stringify([longestQuarantine(invalidations), ...signed(invalidations)]),
-      )
-    },
-    append: (invalidations, settled): Promise<Appended> =>
-      run(
-        'append',
-        readAppended,
-        JSON.stringify(signed(invalidations)),
-        JSON.stringify(settled),
-        maxLedgerEntries,
-        longestQuarantine(invalidations),
-      ),
-    acknowledge: ({ epoch, applied }, entries, writer) => {
-      // Not a script: the ledger gets the position with the next sync, and scripts cost more.
-      const message = JSON.stringify([epoch, String(applied), member, String(entries)])
-      const text = acknowledgements.signText(prefix, message)
-      calls.publish(`${base}applied:${writer ?? 'all'}`, text).catch(() => undefined)
-    },
-    forget: async (ended) => {
-      await run('forget', readDone, ended, maxLedgerEntries)
-    },
-    listen: (take) => {
-      listener = listen(
-        calls,
-        {
-          channels,
-          everyMs: options.leaseMs,
-          // The message to itself, not a push.
-          speak: () => calls.publish(`${base}applied:${member}`, signOfLife),
-          troubled: options.troubled,
-          connector: connectorFor('listens', options),
-        },
-        (...pushed) => {
-          const push = pushOf(...pushed)
-          if (push !== undefined) take(push)
-        },
-      )
-    },
-    leave: async (cleanly) => {
-      try {
-        if (cleanly) await run('leave', readDone, maxLedgerEntries)
-      } catch {
-        // The other members find out when the lease runs out.
-      }
-      calls.disconnect()
-      listener?.close()
-    },
-  }
 }
+
+export const createRedisLedger = (options: RedisLedgerOptions): Ledger => new RedisLedger(options)

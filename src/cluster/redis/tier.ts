@@ -1,6 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { SharedTier, Tagged, TierQuery } from '../../cache/shared-tier.ts'
+import type {
+  Claim,
+  LedgerPosition,
+  SharedTier,
+  Tagged,
+  TierQuery,
+  TierRecord,
+} from '../../cache/shared-tier.ts'
 import type { Clock } from '../../clock.ts'
 import { createLastNumbers } from '../../http/memo.ts'
 import type { SharedTierEvent, TierLookup, TierRefusal, TierStep } from '../events.ts'
@@ -74,38 +81,120 @@ type NamedEntry = Pick<TierQuery<unknown>, 'key' | 'contentId'>
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
-export const createTier = (options: TierOptions): SharedTier => {
-  const { clock, mayTrust, invalidated, prefix, report } = options
-  const store = options.connection
-  const release = scriptOn(store, releaseScript)
-  let restsUntil = Number.NEGATIVE_INFINITY
+type Read = { readonly at: string; readonly entry: Entry; readonly leftMs: number }
 
-  // The digest is the hash tag: all entries of one key are in one slot of a cluster.
-  const entryKey = (named: NamedEntry): string => `${prefix}:e:{${digest(named.contentId + named.key)}}`
-  const claimKey = (named: NamedEntry): string => `${prefix}:c:{${digest(named.contentId + named.key)}}`
-  const variantKey = (named: NamedEntry, secondary: string): string =>
-    `${entryKey(named)}:${digest(secondary)}`
+class RedisTier implements SharedTier {
+  readonly #options: TierOptions
+  readonly #store: RedisConnection
+  readonly #release: ReturnType<typeof scriptOn>
+  #restsUntil = Number.NEGATIVE_INFINITY
+  readonly #unclaimed = { kind: 'mine', release: () => undefined } as const
 
-  const isResting = (): boolean => clock.monotonic() < restsUntil
-  const failed = (step: TierStep, cause: unknown): void => {
-    options.troubled(cause)
-    restsUntil = clock.monotonic() + restMs
-    report({ kind: 'tier-failed', step })
+  constructor(options: TierOptions) {
+    this.#options = options
+    this.#store = this.#options.connection
+    this.#release = scriptOn(this.#store, releaseScript)
   }
 
-  type Read = { readonly at: string; readonly entry: Entry; readonly leftMs: number }
+  get position() {
+    return this.#options.position()
+  }
+
+  store(record: TierRecord, since: LedgerPosition): void {
+    const keptMs = Math.floor(Math.min(record.lifetimeMs - record.ageMs, maxRetentionMs))
+    if (keptMs < minRetentionMs || since.epoch === '' || this.#isResting() || !this.#options.mayTrust())
+      return
+    const { ageMs, content, facts, key, tags, varyKey, varyNames } = record
+    const storedAt = Math.floor(this.#options.clock.now())
+    const parts = encodeEntry(
+      { version: 4, key, tags, varyKey, ageMs, facts, ...since, keptMs, storedAt },
+      content,
+    )
+    if (parts === undefined) return
+    let bytes = 0
+    const put = (at: string, signed: readonly Buffer[]): Promise<unknown> => {
+      const whole = this.#options.signatures.sign(at, signed)
+      bytes += whole.length
+      return this.#store.set(at, whole, 'PX', keptMs)
+    }
+    const writes =
+      varyNames.length === 0
+        ? [put(this.#entryKey(record), parts)]
+        : [
+            put(this.#entryKey(record), encodeSelected(varyNames)),
+            put(this.#variantKey(record, varyKey), parts),
+          ]
+    Promise.all(writes).then(
+      () => this.#options.report({ kind: 'tier-stored', bytes }),
+      (cause: unknown) => this.#failed('store', cause),
+    )
+  }
+
+  async claim<Taken extends Tagged>(query: TierQuery<Taken>): Promise<Claim<Taken>> {
+    if (!this.#options.mayTrust() || this.#isResting()) return this.#unclaimed
+    const token = randomBytes(9).toString('base64url')
+    try {
+      const reply = await this.#store.set(this.#claimKey(query), token, 'PX', waitMs, 'NX')
+      if (reply === null) {
+        return {
+          kind: 'theirs',
+          wait: async () => {
+            const record = await this.#whenOver(query)
+            this.#options.report({
+              kind: 'tier-waited',
+              outcome: record === undefined ? 'not-found' : 'found',
+            })
+            return record
+          },
+        }
+      }
+    } catch (cause) {
+      this.#failed('claim', cause)
+      return this.#unclaimed
+    }
+    return {
+      kind: 'mine',
+      release: () => {
+        // Sent after the entry: one connection keeps the order.
+        this.#release([this.#claimKey(query)], [token]).catch(() => undefined)
+      },
+    }
+  }
+
+  // The digest is the hash tag: all entries of one key are in one slot of a cluster.
+  #entryKey(named: NamedEntry): string {
+    return `${this.#options.prefix}:e:{${digest(named.contentId + named.key)}}`
+  }
+
+  #claimKey(named: NamedEntry): string {
+    return `${this.#options.prefix}:c:{${digest(named.contentId + named.key)}}`
+  }
+
+  #variantKey(named: NamedEntry, secondary: string): string {
+    return `${this.#entryKey(named)}:${digest(secondary)}`
+  }
+
+  #isResting(): boolean {
+    return this.#options.clock.monotonic() < this.#restsUntil
+  }
+
+  #failed(step: TierStep, cause: unknown): void {
+    this.#options.troubled(cause)
+    this.#restsUntil = this.#options.clock.monotonic() + restMs
+    this.#options.report({ kind: 'tier-failed', step })
+  }
 
   /** An entry that no instance can use is deleted; an entry that only this instance refuses may serve others. */
-  const refuse = (reason: TierRefusal, at: string): 'refused' => {
-    report({ kind: 'tier-refused', reason })
-    if (reason === 'signature') options.troubled(new Error('UNSIGNED entry'))
-    if (isWrongForAll.has(reason)) store.del(at).catch(() => undefined)
+  #refuse(reason: TierRefusal, at: string): 'refused' {
+    this.#options.report({ kind: 'tier-refused', reason })
+    if (reason === 'signature') this.#options.troubled(new Error('UNSIGNED entry'))
+    if (isWrongForAll.has(reason)) this.#store.del(at).catch(() => undefined)
     return 'refused'
   }
 
-  const bytesAt = async (at: string): Promise<Buffer | 'wrong type'> => {
+  async #bytesAt(at: string): Promise<Buffer | 'wrong type'> {
     try {
-      const bytes = await store.getrangeBuffer(at, 0, options.maxBytes)
+      const bytes = await this.#store.getrangeBuffer(at, 0, this.#options.maxBytes)
       if (!Buffer.isBuffer(bytes)) throw new Error('MALFORMED entry')
       return bytes
     } catch (error) {
@@ -114,153 +203,98 @@ export const createTier = (options: TierOptions): SharedTier => {
     }
   }
 
-  const get = async (at: string): Promise<Read | 'absent' | 'refused'> => {
+  async #get(at: string): Promise<Read | 'absent' | 'refused'> {
     // The remaining lifetime is read first: an entry stored between the two reads then looks older than it is, not younger.
-    const [leftMs, bytes] = await Promise.all([store.pttl(at), bytesAt(at)])
+    const [leftMs, bytes] = await Promise.all([this.#store.pttl(at), this.#bytesAt(at)])
     if (!Number.isSafeInteger(leftMs)) throw new Error('MALFORMED entry')
-    if (bytes === 'wrong type') return refuse('malformed', at)
+    if (bytes === 'wrong type') return this.#refuse('malformed', at)
     if (bytes.length === 0) return 'absent'
-    if (bytes.length > options.maxBytes) return refuse('size', at)
-    const content = options.signatures.verified(at, bytes)
-    if (content === undefined) return refuse('signature', at)
+    if (bytes.length > this.#options.maxBytes) return this.#refuse('size', at)
+    const content = this.#options.signatures.verified(at, bytes)
+    if (content === undefined) return this.#refuse('signature', at)
     const entry = decodeEntry(content)
-    return entry === undefined ? refuse('malformed', at) : { at, entry, leftMs }
+    return entry === undefined ? this.#refuse('malformed', at) : { at, entry, leftMs }
   }
 
-  const select = async <Taken>(query: TierQuery<Taken>): Promise<Read | 'absent' | 'refused'> => {
-    const first = await get(entryKey(query))
+  async #select<Taken>(query: TierQuery<Taken>): Promise<Read | 'absent' | 'refused'> {
+    const first = await this.#get(this.#entryKey(query))
     if (typeof first === 'string' || first.entry.kind === 'entry') return first
-    return get(variantKey(query, query.secondary(first.entry.varyNames)))
+    return this.#get(this.#variantKey(query, query.secondary(first.entry.varyNames)))
   }
 
   /** Its age by both clocks; the larger one counts. */
-  const ageOf = ({ ageMs, keptMs, storedAt }: EntryHead, leftMs: number): number | undefined => {
-    const aheadMs = storedAt - clock.now()
+  #ageOf({ ageMs, keptMs, storedAt }: EntryHead, leftMs: number): number | undefined {
+    const aheadMs = storedAt - this.#options.clock.now()
     const isPossible = leftMs > 0 && leftMs <= keptMs && keptMs <= maxRetentionMs && aheadMs <= maxAheadMs
     return isPossible ? ageMs + Math.max(keptMs - leftMs, -aheadMs) : undefined
   }
 
-  const recordIn = <Taken extends Tagged>(
+  #recordIn<Taken extends Tagged>(
     { at, entry, leftMs }: Read,
     { key, take }: TierQuery<Taken>,
-  ): Taken | 'absent' | 'outdated' | 'refused' => {
+  ): Taken | 'absent' | 'outdated' | 'refused' {
     // A second list of selecting headers behind the first is not supported.
     if (entry.kind !== 'entry') return 'absent'
     const { head, content } = entry
-    if (head.key !== key) return refuse('key', at)
+    if (head.key !== key) return this.#refuse('key', at)
     // The entry was deleted between the two reads.
     if (leftMs === -2) return 'absent'
-    const ageMs = ageOf(head, leftMs)
-    if (ageMs === undefined) return refuse('age', at)
+    const ageMs = this.#ageOf(head, leftMs)
+    if (ageMs === undefined) return this.#refuse('age', at)
     const { facts, tags, varyKey } = head
     const record = take({ ageMs, content, facts, tags, varyKey })
-    if (typeof record === 'string') return refuse(record, at)
+    if (typeof record === 'string') return this.#refuse(record, at)
     // Checked last, with all invalidations received so far.
-    const isSuperseded = invalidated.touchedSince(
-      [options.targetTag(key), ...record.tags],
+    const isSuperseded = this.#options.invalidated.touchedSince(
+      [this.#options.targetTag(key), ...record.tags],
       head.epoch,
       head.applied,
     )
     return isSuperseded ? 'outdated' : record
   }
 
-  const lookUp = async <Taken extends Tagged>(query: TierQuery<Taken>): Promise<Taken | undefined> => {
+  async load<Taken extends Tagged>(query: TierQuery<Taken>): Promise<Taken | undefined> {
     const tell = (outcome: TierLookup): undefined => {
-      report({ kind: 'tier-lookup', outcome })
+      this.#options.report({ kind: 'tier-lookup', outcome })
       return undefined
     }
-    if (!mayTrust()) return undefined
-    if (isResting()) return tell('resting')
+    if (!this.#options.mayTrust()) return undefined
+    if (this.#isResting()) return tell('resting')
     try {
-      const read = await select(query)
-      const record = typeof read === 'string' ? read : recordIn(read, query)
+      const read = await this.#select(query)
+      const record = typeof read === 'string' ? read : this.#recordIn(read, query)
       if (typeof record === 'string') return tell(record)
       // The lease may have run out during the lookup.
-      if (!mayTrust()) return undefined
+      if (!this.#options.mayTrust()) return undefined
       tell('found')
       return record
     } catch (cause) {
-      failed('load', cause)
+      this.#failed('load', cause)
       return tell('failed')
     }
   }
 
   /** Waits until the entry exists, or until its fetcher has given up. */
-  const whenOver = async <Taken extends Tagged>(query: TierQuery<Taken>): Promise<Taken | undefined> => {
-    const until = clock.monotonic() + waitMs
-    for (let ms = firstPauseMs; clock.monotonic() < until; ms = Math.min(ms * 2, longestPauseMs)) {
+  async #whenOver<Taken extends Tagged>(query: TierQuery<Taken>): Promise<Taken | undefined> {
+    const until = this.#options.clock.monotonic() + waitMs
+    for (
+      let ms = firstPauseMs;
+      this.#options.clock.monotonic() < until;
+      ms = Math.min(ms * 2, longestPauseMs)
+    ) {
       await sleep(ms)
-      if (!mayTrust() || isResting()) return undefined
+      if (!this.#options.mayTrust() || this.#isResting()) return undefined
       let isOver: boolean
       try {
-        isOver = (await store.exists(claimKey(query))) === 0
+        isOver = (await this.#store.exists(this.#claimKey(query))) === 0
       } catch (cause) {
-        failed('claim', cause)
+        this.#failed('claim', cause)
         return undefined
       }
-      if (isOver) return lookUp(query)
+      if (isOver) return this.load(query)
     }
     return undefined
   }
-
-  const unclaimed = { kind: 'mine', release: () => undefined } as const
-
-  return {
-    get position() {
-      return options.position()
-    },
-    load: lookUp,
-    store: (record, since) => {
-      const keptMs = Math.floor(Math.min(record.lifetimeMs - record.ageMs, maxRetentionMs))
-      if (keptMs < minRetentionMs || since.epoch === '' || isResting() || !mayTrust()) return
-      const { ageMs, content, facts, key, tags, varyKey, varyNames } = record
-      const storedAt = Math.floor(clock.now())
-      const parts = encodeEntry(
-        { version: 4, key, tags, varyKey, ageMs, facts, ...since, keptMs, storedAt },
-        content,
-      )
-      if (parts === undefined) return
-      let bytes = 0
-      const put = (at: string, signed: readonly Buffer[]): Promise<unknown> => {
-        const whole = options.signatures.sign(at, signed)
-        bytes += whole.length
-        return store.set(at, whole, 'PX', keptMs)
-      }
-      const writes =
-        varyNames.length === 0
-          ? [put(entryKey(record), parts)]
-          : [put(entryKey(record), encodeSelected(varyNames)), put(variantKey(record, varyKey), parts)]
-      Promise.all(writes).then(
-        () => report({ kind: 'tier-stored', bytes }),
-        (cause: unknown) => failed('store', cause),
-      )
-    },
-    claim: async (query) => {
-      if (!mayTrust() || isResting()) return unclaimed
-      const token = randomBytes(9).toString('base64url')
-      try {
-        const reply = await store.set(claimKey(query), token, 'PX', waitMs, 'NX')
-        if (reply === null) {
-          return {
-            kind: 'theirs',
-            wait: async () => {
-              const record = await whenOver(query)
-              report({ kind: 'tier-waited', outcome: record === undefined ? 'not-found' : 'found' })
-              return record
-            },
-          }
-        }
-      } catch (cause) {
-        failed('claim', cause)
-        return unclaimed
-      }
-      return {
-        kind: 'mine',
-        release: () => {
-          // Sent after the entry: one connection keeps the order.
-          release([claimKey(query)], [token]).catch(() => undefined)
-        },
-      }
-    },
-  }
 }
+
+export const createTier = (options: TierOptions): SharedTier => new RedisTier(options)

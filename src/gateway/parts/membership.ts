@@ -94,7 +94,7 @@ export const prepareMembership = async (parts: MembershipParts) => {
       })
       coherence = joined
       // The exit was observed: do not wait for the lease to run out.
-      worker?.onEnded(joined.forget)
+      worker?.onEnded((member) => joined.forget(member))
       return joined
     },
     /** Call it after the member has left. */

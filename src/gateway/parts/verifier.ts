@@ -71,23 +71,38 @@ const isCoded = (head: ResponseHead): boolean => headerValue(head.headers, 'cont
  * and has removed nothing of it: a write that the upstream has carried out, but not answered, shows in what is fetched, and not yet in
  * what is stored.
  */
-export const createVerifier = ({ verification, perSecond, broadcastMs, ...options }: VerifierOptions) => {
-  const stop = new AbortController()
-  setMaxListeners(0, stop.signal)
-  const varying = createRecentValues<true>(maxVarying)
-  let waiting: StoredResponse[] = []
-  const underWay = new Set<string>()
-  let ids = 0
+class Verifier {
+  readonly #options: VerifierOptions
+  readonly #stop = new AbortController()
+  readonly #varying = createRecentValues<true>(maxVarying)
+  #waiting: StoredResponse[] = []
+  readonly #underWay = new Set<string>()
+  #ids = 0
+  readonly #timer: NodeJS.Timeout | undefined
 
-  const fetchAgain = async (stored: StoredResponse): Promise<Fetched | undefined> => {
-    ids += 1
-    const { snapshot, run, end } = options.begin()
+  constructor(options: VerifierOptions) {
+    this.#options = options
+    setMaxListeners(0, this.#stop.signal)
+    this.#timer =
+      this.#options.perSecond === 0
+        ? undefined
+        : setInterval(this.#next, 1_000 / this.#options.perSecond).unref()
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#stop.abort()
+  }
+
+  async #fetchAgain(stored: StoredResponse): Promise<Fetched | undefined> {
+    this.#ids += 1
+    const { snapshot, run, end } = this.#options.begin()
     try {
       const context = anonymousGet(snapshot, partsOfKey(stored.key), {
-        id: `verify-${ids}`,
+        id: `verify-${this.#ids}`,
         origin: 'verify',
         headers: verifyingHeaders,
-        signal: stop.signal,
+        signal: this.#stop.signal,
       })
       if (context === undefined) return undefined
       const { access, contract } = context.service
@@ -110,72 +125,67 @@ export const createVerifier = ({ verification, perSecond, broadcastMs, ...option
   }
 
   /** Until a write that had been sent when the wait began has ended, or has an unknown outcome, and all have acknowledged it. */
-  const writesHaveEnded = async (service: string): Promise<void> => {
-    const { snapshot, end } = options.begin()
+  async #writesHaveEnded(service: string): Promise<void> {
+    const { snapshot, end } = this.#options.begin()
     const { upstreamMs } = snapshot.services.find(({ name }) => name === service)?.limits ?? {}
     end()
-    const ms = (upstreamMs || longestWriteMs) + broadcastMs
-    await sleep(ms, undefined, { signal: stop.signal, ref: false })
+    const ms = (upstreamMs || longestWriteMs) + this.#options.broadcastMs
+    await sleep(ms, undefined, { signal: this.#stop.signal, ref: false })
   }
 
   /** What the response differs by is no write: is it the response, or are no two the same? */
-  const judge = async (stored: StoredResponse, first: Fetched, since: number): Promise<Outcome> => {
-    const second = await fetchAgain(stored)
-    if (!verification.stands(stored, since)) return 'overtaken'
+  async #judge(stored: StoredResponse, first: Fetched, since: number): Promise<Outcome> {
+    const second = await this.#fetchAgain(stored)
+    if (!this.#options.verification.stands(stored, since)) return 'overtaken'
     if (second === undefined) return 'failed'
     if (meansTheSame(second, stored)) return 'same'
     if (meansTheSame(second, first)) return 'differed'
-    if (verification.sequence() === since) return 'varies'
+    if (this.#options.verification.sequence() === since) return 'varies'
     // Something was written meanwhile, which may explain the second difference, but not the first.
-    const third = await fetchAgain(stored)
-    if (!verification.stands(stored, since) || third === undefined) return 'overtaken'
+    const third = await this.#fetchAgain(stored)
+    if (!this.#options.verification.stands(stored, since) || third === undefined) return 'overtaken'
     return meansTheSame(third, second) ? 'differed' : 'overtaken'
   }
 
-  const verify = async (stored: StoredResponse, service: string): Promise<Outcome> => {
-    const since = verification.sequence()
-    const first = await fetchAgain(stored)
+  async #verify(stored: StoredResponse, service: string): Promise<Outcome> {
+    const since = this.#options.verification.sequence()
+    const first = await this.#fetchAgain(stored)
     if (first === undefined) return 'failed'
     if (meansTheSame(first, stored)) return 'same'
-    await writesHaveEnded(service)
-    return verification.stands(stored, since) ? judge(stored, first, since) : 'overtaken'
+    await this.#writesHaveEnded(service)
+    return this.#options.verification.stands(stored, since) ? this.#judge(stored, first, since) : 'overtaken'
   }
 
-  const check = async (stored: StoredResponse): Promise<void> => {
+  async #check(stored: StoredResponse): Promise<void> {
     const { service, target } = partsOfKey(stored.key)
-    underWay.add(stored.key)
+    this.#underWay.add(stored.key)
     try {
-      const outcome = await verify(stored, service)
-      const difference = { stored, service, target, ageMs: verification.ageMs(stored) }
-      if (outcome === 'differed') await options.differed(difference)
+      const outcome = await this.#verify(stored, service)
+      const difference = { stored, service, target, ageMs: this.#options.verification.ageMs(stored) }
+      if (outcome === 'differed') await this.#options.differed(difference)
       if (outcome === 'varies') {
-        varying.set(stored.key, true)
-        options.varies(difference)
+        this.#varying.set(stored.key, true)
+        this.#options.varies(difference)
       }
-      options.report({ kind: 'verified', service, outcome })
+      this.#options.report({ kind: 'verified', service, outcome })
     } catch {
       // The gateway is closing.
     } finally {
-      underWay.delete(stored.key)
+      this.#underWay.delete(stored.key)
     }
   }
 
-  const next = (): void => {
-    if (underWay.size >= maxUnderWay) return
-    if (waiting.length === 0) waiting = [...verification.sample(sampleSize)]
-    const stored = waiting.pop()
-    if (stored === undefined || underWay.has(stored.key) || varying.get(stored.key) === true) return
-    if (verification.isServed(stored)) void check(stored)
-  }
-  const timer = perSecond === 0 ? undefined : setInterval(next, 1_000 / perSecond).unref()
-
-  return {
-    close: (): void => {
-      clearInterval(timer)
-      stop.abort()
-    },
+  readonly #next = (): void => {
+    if (this.#underWay.size >= maxUnderWay) return
+    if (this.#waiting.length === 0) this.#waiting = [...this.#options.verification.sample(sampleSize)]
+    const stored = this.#waiting.pop()
+    if (stored === undefined || this.#underWay.has(stored.key) || this.#varying.get(stored.key) === true)
+      return
+    if (this.#options.verification.isServed(stored)) void this.#check(stored)
   }
 }
+
+export const createVerifier = (options: VerifierOptions) => new Verifier(options)
 
 const maxTags = 200
 const shownTags = 12

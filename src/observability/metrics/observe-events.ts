@@ -163,10 +163,8 @@ const resetService = (
 
 const uncounted = (): void => {}
 
-/** One function for each folder's events. */
-export const createEventObservers = (families: Families) => ({
-  batch: createBatchObserver(families),
-  pipeline: observer<PipelineEvent>({
+const createPipelineObserver = (families: Families) =>
+  observer<PipelineEvent>({
     bypassed: ({ service, route, detail }) => {
       add(families.cacheForwards.series({ service, reason: 'bypass', detail }))
       add(families.cacheLostHits.series({ service, route, reason: detail }))
@@ -184,8 +182,10 @@ export const createEventObservers = (families: Families) => ({
     'target-canonicalised': ({ service }) => add(families.canonicalMerges.series({ service })),
     'undeclared-parameters': ({ service, handling }) =>
       add(families.undeclaredParameters.series({ service, handling })),
-  }),
-  coherence: observer<CoherenceEvent>({
+  })
+
+const createCoherenceObserver = (families: Families) =>
+  observer<CoherenceEvent>({
     'trust-lost': ({ reason }) => {
       set(families.memoryTrusted.series({}), 0)
       add(families.trustLost.series({ reason }))
@@ -199,8 +199,10 @@ export const createEventObservers = (families: Families) => ({
     'ledger-failed': ({ step }) => add(families.ledgerFailures.series({ step })),
     'write-refused': () => add(families.writesRefused.series({})),
     'cut-off': uncounted,
-  }),
-  sharedTier: observer<SharedTierEvent>({
+  })
+
+const createSharedTierObserver = (families: Families) =>
+  observer<SharedTierEvent>({
     'tier-lookup': ({ outcome }) => add(families.sharedLookups.series({ outcome })),
     'tier-refused': ({ reason }) => add(families.sharedRefused.series({ reason })),
     'tier-stored': ({ bytes }) => {
@@ -213,8 +215,10 @@ export const createEventObservers = (families: Families) => ({
       if (state === 'down') add(families.sharedConnectionLosses.series({}))
     },
     'store-trouble': ({ trouble }) => add(families.sharedTroubles.series({ trouble })),
-  }),
-  cache: observer<CacheEvent>({
+  })
+
+const createCacheObserver = (families: Families) =>
+  observer<CacheEvent>({
     forwarded: ({ service, reason }) => add(families.cacheForwards.series({ service, reason, detail: '' })),
     stored: ({ service, bytes }) => {
       add(families.cacheStored.series({ service }))
@@ -241,8 +245,10 @@ export const createEventObservers = (families: Families) => ({
       add(families.cacheEvictions.series({}))
       add(families.cacheEvictedBytes.series({}), bytes)
     },
-  }),
-  changes: observer<ChangeEvent>({
+  })
+
+const createChangesObserver = (families: Families) =>
+  observer<ChangeEvent>({
     'changes-applied': ({ service, source, changes, entries }) => {
       add(families.changesApplied.series({ service, source }), changes)
       add(families.changesDropped.series({ service, source }), entries)
@@ -251,8 +257,10 @@ export const createEventObservers = (families: Families) => ({
     'changes-refused': ({ service, reason }) => add(families.changesRefused.series({ service, reason })),
     'poll-failed': ({ service, reason }) => add(families.changesPollFailures.series({ service, reason })),
     'feed-state': uncounted,
-  }),
-  downstream: observer<DownstreamEvent>({
+  })
+
+const createDownstreamObserver = (families: Families) =>
+  observer<DownstreamEvent>({
     'purge-sent': ({ service, receiver: purgeTarget, outcome }) =>
       add(families.downstreamPurges.series({ service, receiver: purgeTarget, outcome })),
     'purge-awaited': ({ service, receiver: purgeTarget, outcome, waitedSeconds }) =>
@@ -262,8 +270,10 @@ export const createEventObservers = (families: Families) => ({
       ),
     'receiver-behind': uncounted,
     'receiver-caught-up': uncounted,
-  }),
-  upstream: observer<UpstreamEvent>({
+  })
+
+const createUpstreamObserver = (families: Families) =>
+  observer<UpstreamEvent>({
     'attempt-finished': ({ service, target, outcome, statusClass, headSeconds, durationSeconds }) => {
       add(families.upstreamAttempts.series({ service, target, outcome, status_class: statusClass }))
       if (headSeconds !== undefined)
@@ -287,8 +297,10 @@ export const createEventObservers = (families: Families) => ({
       add(families.upstreamTargetChanges.series({ service, target, to })),
     'check-finished': ({ service, target, result }) =>
       add(families.upstreamChecks.series({ service, target, result })),
-  }),
-  lifecycle: observer<LifecycleEvent>({
+  })
+
+const createLifecycleObserver = (families: Families) =>
+  observer<LifecycleEvent>({
     reloaded: ({ outcome, atSeconds }) => {
       add(families.configReloads.series({ outcome }))
       set(families.configReloadGood.series({}), outcome === 'applied' || outcome === 'unchanged' ? 1 : 0)
@@ -297,8 +309,10 @@ export const createEventObservers = (families: Families) => ({
     'process-fault': () => add(families.processFaults.series({})),
     'certificate-in-force': ({ notAfterSeconds }) =>
       set(families.certificateExpiry.series({}), notAfterSeconds),
-  }),
-  discovery: observer<DiscoveryEvent>({
+  })
+
+const createDiscoveryObserver = (families: Families) =>
+  observer<DiscoveryEvent>({
     'index-refreshed': ({ service, unlistedRoutes, learnedRows, refused }) => {
       add(families.discoveryRefreshes.series({ service, result: 'ok' }))
       set(families.discoveryUnlistedRoutes.series({ service }), unlistedRoutes)
@@ -316,30 +330,52 @@ export const createEventObservers = (families: Families) => ({
       for (const [kind, count] of Object.entries(differences))
         set(families.discoveryDifferences.series({ service, kind }), count)
     },
-  }),
-  edge: observer<EdgeEvent | OverloadEvent>({
+  })
+
+const createEdgeObserver = (families: Families) =>
+  observer<EdgeEvent | OverloadEvent>({
     'connection-cut': ({ reason }) => add(families.connectionsCut.series({ reason })),
     'no-request': ({ reason }) => add(families.protocolRefusals.series({ reason })),
     'rate-limited': ({ limit }) => add(families.rateLimited.series({ limit })),
     shed: ({ class: work, signal }) => add(families.shed.series({ class: work, signal })),
     'buffer-refused': ({ work }) => add(families.bufferedRefusals.series({ work })),
     'pressure-changed': ({ level }) => set(families.pressureLevel.series({}), level),
-  }),
-  /** Every series of a service is there, with 0, when its access is configured. */
-  access: observer<AccessEvent>({
+  })
+
+/** Every series of a service is there, with 0, when its access is configured. */
+const createAccessObserver = (families: Families) =>
+  observer<AccessEvent>({
     'access-configured': ({ service }) => {
       for (const reason of accessRefusals) families.accessRefused.series({ service, reason })
       for (const result of jwksResults) families.jwksFetches.series({ service, result })
     },
     'jwks-fetched': ({ service, result }) => add(families.jwksFetches.series({ service, result })),
-  }),
-  /** Every outcome of a service is there, with 0, when they are configured. */
-  websockets: observer<WebSocketEvent>({
+  })
+
+/** Every outcome of a service is there, with 0, when they are configured. */
+const createWebsocketsObserver = (families: Families) =>
+  observer<WebSocketEvent>({
     'websockets-configured': ({ service }) => {
       for (const outcome of websocketOutcomes) families.websockets.series({ service, outcome })
     },
     'websocket-ended': ({ service, outcome }) => add(families.websockets.series({ service, outcome })),
-  }),
+  })
+
+/** One function for each folder's events. */
+export const createEventObservers = (families: Families) => ({
+  batch: createBatchObserver(families),
+  pipeline: createPipelineObserver(families),
+  coherence: createCoherenceObserver(families),
+  sharedTier: createSharedTierObserver(families),
+  cache: createCacheObserver(families),
+  changes: createChangesObserver(families),
+  downstream: createDownstreamObserver(families),
+  upstream: createUpstreamObserver(families),
+  lifecycle: createLifecycleObserver(families),
+  discovery: createDiscoveryObserver(families),
+  edge: createEdgeObserver(families),
+  access: createAccessObserver(families),
+  websockets: createWebsocketsObserver(families),
   tracing: ({ outcome, count }: TracingEvent): void => add(families.traceSpans.series({ outcome }), count),
   push: ({ outcome }: PushEvent): void => add(families.metricPushes.series({ outcome })),
   log: (): void => add(families.logLinesDropped.series({})),

@@ -13,13 +13,7 @@ import type {
   SecurityScheme,
   Style,
 } from './operation.ts'
-import {
-  createSchemaTranslator,
-  type Dialect,
-  type ReferenceFault,
-  type RequestSchema,
-  type SchemaTranslator,
-} from './request-schema.ts'
+import { type Dialect, type ReferenceFault, type RequestSchema, SchemaTranslator } from './request-schema.ts'
 
 /** A fault of a document, with the position of the value concerned. */
 export type DocumentFault = {
@@ -114,7 +108,7 @@ export class OperationReader {
     this.#bundle = bundle
     this.#dialect = dialect
     this.#root = { file: bundle.root, path: [], node: bundle.files[bundle.root] }
-    this.#schemas = createSchemaTranslator(bundle, dialect, 'request')
+    this.#schemas = new SchemaTranslator(bundle, dialect, 'request')
     for (const [name] of membersOf(member(member(this.#root.node, 'components'), 'securitySchemes')))
       this.#schemes.set(name, this.#schemeOf(below(this.#root, 'components', 'securitySchemes', name)))
   }

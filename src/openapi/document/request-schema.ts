@@ -160,18 +160,6 @@ export type ReferenceFault = { readonly located: Located; readonly kind: 'nowher
 /** Schemas inside of one another, or behind references: each takes a part of the stack. */
 const maxNested = 300
 
-/**
- * Translates schemas of a document into JSON Schema 2020-12 for requests. Schemas that a `$ref` leads to become definitions,
- * once each, so that cycles end and nothing is copied.
- */
-export type SchemaTranslator = {
-  translate(located: Located): RequestSchema
-  /** Definitions that translated schemas refer to with `$ref`, by that text; grows with each translation. */
-  readonly definitions: ReadonlyMap<string, RequestSchema>
-  readonly faults: readonly ReferenceFault[]
-  hasStrictIntegers(): boolean
-}
-
 /** Which of both has the value: properties of the other one are not required. */
 type Direction = 'request' | 'response'
 
@@ -211,33 +199,50 @@ type Scoped = Located & { readonly scope: DynamicScope }
 
 const noScope: DynamicScope = new Map()
 
-export const createSchemaTranslator = (
-  bundle: ApiBundle,
-  dialect: Dialect,
-  direction: Direction,
-): SchemaTranslator => {
-  const names = new Map<string, string>()
-  const definitions = new Map<string, RequestSchema>()
-  const faults: ReferenceFault[] = []
-  const resources = new SchemaResources(bundle, dialect === '3.1')
-  let hasStrictIntegers = false
+/**
+ * Translates schemas of a document into JSON Schema 2020-12 for requests. Schemas that a `$ref` leads to become definitions,
+ * once each, so that cycles end and nothing is copied.
+ */
+export class SchemaTranslator {
+  readonly #bundle: ApiBundle
+  readonly #dialect: Dialect
+  readonly #direction: Direction
+  readonly #names = new Map<string, string>()
+  /** Definitions that translated schemas refer to with `$ref`, by that text; grows with each translation. */
+  readonly definitions = new Map<string, RequestSchema>()
+  readonly faults: ReferenceFault[] = []
+  readonly #resources: SchemaResources
+  #hasStrictIntegers = false
+  #depth = 0
+
+  constructor(bundle: ApiBundle, dialect: Dialect, direction: Direction) {
+    this.#bundle = bundle
+    this.#dialect = dialect
+    this.#direction = direction
+    this.#resources = new SchemaResources(this.#bundle, this.#dialect === '3.1')
+  }
+
+  translate(located: Located): RequestSchema {
+    return this.#translate(this.#scoped(located, noScope))
+  }
+
+  hasStrictIntegers(): boolean {
+    return this.#hasStrictIntegers
+  }
 
   /** The schema with the scope that its resource adds to. */
-  const scoped = ({ file, path, node }: Located, scope: DynamicScope): Scoped => {
-    const { dynamicAnchors } = resources.at({ file, path }) ?? { dynamicAnchors: noScope }
+  #scoped({ file, path, node }: Located, scope: DynamicScope): Scoped {
+    const { dynamicAnchors } = this.#resources.at({ file, path }) ?? { dynamicAnchors: noScope }
     const isKnown = [...dynamicAnchors.keys()].every((name) => scope.has(name))
     return { file, path, node, scope: isKnown ? scope : new Map([...dynamicAnchors, ...scope]) }
   }
 
-  const inner = ({ file, path, node, scope }: Scoped, ...steps: readonly string[]): Scoped =>
-    scoped(below({ file, path, node }, ...steps), scope)
+  #inner({ file, path, node, scope }: Scoped, ...steps: readonly string[]): Scoped {
+    return this.#scoped(below({ file, path, node }, ...steps), scope)
+  }
 
-  const targetOf = (
-    keyword: '$ref' | '$dynamicRef',
-    reference: string,
-    from: Scoped,
-  ): Located | undefined => {
-    const target = resources.resolve(reference, from)
+  #targetOf(keyword: '$ref' | '$dynamicRef', reference: string, from: Scoped): Located | undefined {
+    const target = this.#resources.resolve(reference, from)
     const anchor = member(target?.node, '$dynamicAnchor')
     const isDynamic =
       keyword === '$dynamicRef' && typeof anchor === 'string' && reference.endsWith(`#${anchor}`)
@@ -245,132 +250,136 @@ export const createSchemaTranslator = (
   }
 
   /** A schema means something else in each scope. */
-  const positionOf = (located: Scoped): string =>
-    [pointerOf(located), ...[...located.scope].map(([name, at]) => `${name} ${pointerOf(at)}`).sort()].join(
-      ' ',
-    )
+  #positionOf(located: Scoped): string {
+    return [
+      pointerOf(located),
+      ...[...located.scope].map(([name, at]) => `${name} ${pointerOf(at)}`).sort(),
+    ].join(' ')
+  }
 
-  const referred = (keyword: '$ref' | '$dynamicRef', from: Scoped): string | undefined => {
+  #referred(keyword: '$ref' | '$dynamicRef', from: Scoped): string | undefined {
     const reference = member(from.node, keyword)
     if (typeof reference !== 'string') return undefined
-    const place = targetOf(keyword, reference, from)
+    const place = this.#targetOf(keyword, reference, from)
     if (place === undefined) {
-      faults.push({ located: from, kind: 'nowhere' })
+      this.faults.push({ located: from, kind: 'nowhere' })
       return undefined
     }
-    const target = scoped(place, from.scope)
-    const position = positionOf(target)
-    const knownName = names.get(position)
+    const target = this.#scoped(place, from.scope)
+    const position = this.#positionOf(target)
+    const knownName = this.#names.get(position)
     if (knownName !== undefined) return knownName
-    const name = definitionName(names.size)
-    names.set(position, name)
-    const schema = translate(target)
+    const name = definitionName(this.#names.size)
+    this.#names.set(position, name)
+    const schema = this.#translate(target)
     // Every recursion passes a definition, so that counting these bounds the work for one value.
-    definitions.set(name, typeof schema === 'boolean' ? schema : { ...schema, steps: stepsOf(schema) + 1 })
+    this.definitions.set(
+      name,
+      typeof schema === 'boolean' ? schema : { ...schema, steps: stepsOf(schema) + 1 },
+    )
     return name
   }
 
-  const keywordOf = (keyword: string, kind: Kind, located: Scoped): unknown => {
+  #keywordOf(keyword: string, kind: Kind, located: Scoped): unknown {
     const value = member(located.node, keyword)
     switch (kind) {
       case 'schema':
-        return translate(inner(located, keyword))
+        return this.#translate(this.#inner(located, keyword))
       case 'schemas':
-        return listOf(value).map((_, index) => translate(inner(located, keyword, String(index))))
+        return listOf(value).map((_, index) => this.#translate(this.#inner(located, keyword, String(index))))
       case 'schema-map':
         return Object.fromEntries(
-          membersOf(value).map(([name]) => [name, translate(inner(located, keyword, name))]),
+          membersOf(value).map(([name]) => [name, this.#translate(this.#inner(located, keyword, name))]),
         )
       default:
         return value
     }
   }
 
-  const requiredOf = (located: Scoped): readonly string[] =>
-    listOf(member(located.node, 'required')).filter(
+  #requiredOf(located: Scoped): readonly string[] {
+    return listOf(member(located.node, 'required')).filter(
       (name): name is string =>
-        typeof name === 'string' && !isOfOther(resources, inner(located, 'properties', name), direction),
+        typeof name === 'string' &&
+        !isOfOther(this.#resources, this.#inner(located, 'properties', name), this.#direction),
     )
+  }
 
-  const ownKeywords = (located: Scoped, node: JsonObject): Record<string, unknown> => {
+  #ownKeywords(located: Scoped, node: JsonObject): Record<string, unknown> {
     const translated: Record<string, unknown> = {}
     for (const [keyword, kind] of Object.entries(keywords)) {
       if (!Object.hasOwn(node, keyword) || !fits(kind, node[keyword])) continue
-      if (dialect === '3.0' && since31.has(keyword)) continue
-      translated[keyword] = keywordOf(keyword, kind, located)
+      if (this.#dialect === '3.0' && since31.has(keyword)) continue
+      translated[keyword] = this.#keywordOf(keyword, kind, located)
     }
     return translated
   }
 
-  const integerFormOf = (node: JsonObject): IntegerForm | undefined => {
+  #integerFormOf(node: JsonObject): IntegerForm | undefined {
     const form = node['x-trellis-integer']
-    hasStrictIntegers ||= form === 'strict'
+    this.#hasStrictIntegers ||= form === 'strict'
     return form === 'strict' || form === 'padded' ? form : undefined
   }
 
   /** ajv skips a property of this name, and not one of this pattern. */
-  const protoProperty = (located: Scoped, node: JsonObject): Record<string, unknown> => {
+  #protoProperty(located: Scoped, node: JsonObject): Record<string, unknown> {
     if (!Object.hasOwn(Object(node['properties']), '__proto__')) return {}
-    const patterns = keywordOf('patternProperties', 'schema-map', located) as JsonObject
-    const schema = translate(inner(located, 'properties', '__proto__'))
+    const patterns = this.#keywordOf('patternProperties', 'schema-map', located) as JsonObject
+    const schema = this.#translate(this.#inner(located, 'properties', '__proto__'))
     return { patternProperties: { ...patterns, '^__proto__$': schema } }
   }
 
   /** Keywords whose value differs from that of the document. */
-  const changedKeywords = (located: Scoped, node: JsonObject): Record<string, unknown> => {
-    const isNullable = dialect === '3.0' && node['nullable'] === true
+  #changedKeywords(located: Scoped, node: JsonObject): Record<string, unknown> {
+    const isNullable = this.#dialect === '3.0' && node['nullable'] === true
     const type = typeOf(node['type'], isNullable)
-    const required = new Set(requiredOf(located))
+    const required = new Set(this.#requiredOf(located))
     return {
       ...boundsOf(node),
       type,
       // Marks the schemas whose integers are compared without a loss of digits.
       integerBounds: [type].flat().includes('integer') ? true : undefined,
-      integerText: integerFormOf(node),
-      enum: enumOf(node, dialect, isNullable),
+      integerText: this.#integerFormOf(node),
+      enum: enumOf(node, this.#dialect, isNullable),
       required: required.size === 0 ? undefined : [...required],
       ...(Array.isArray(node['items'])
-        ? { prefixItems: node['items'].map((_, index) => translate(inner(located, 'items', String(index)))) }
+        ? {
+            prefixItems: node['items'].map((_, index) =>
+              this.#translate(this.#inner(located, 'items', String(index))),
+            ),
+          }
         : {}),
-      ...protoProperty(located, node),
+      ...this.#protoProperty(located, node),
       ...(Number(node['multipleOf'] ?? 1) <= 0 ? { multipleOf: undefined } : {}),
     }
   }
 
-  const translateObject = (located: Scoped, node: JsonObject): RequestSchema => {
-    const name = referred('$ref', located)
+  #translateObject(located: Scoped, node: JsonObject): RequestSchema {
+    const name = this.#referred('$ref', located)
     // In 3.0 the members beside a reference have no meaning.
-    if (typeof node['$ref'] === 'string' && dialect === '3.0')
+    if (typeof node['$ref'] === 'string' && this.#dialect === '3.0')
       return name === undefined ? true : { $ref: name }
-    const dynamic = dialect === '3.0' ? undefined : referred('$dynamicRef', located)
-    const keywords = ownKeywords(located, node)
+    const dynamic = this.#dialect === '3.0' ? undefined : this.#referred('$dynamicRef', located)
+    const keywords = this.#ownKeywords(located, node)
     const more = [...(dynamic === undefined ? [] : [{ $ref: dynamic }]), ...ofLoneIf(keywords)]
     const allOf = more.length === 0 ? keywords['allOf'] : [...listOf(keywords['allOf']), ...more]
-    const translated: JsonObject = { ...keywords, ...changedKeywords(located, node), allOf, $ref: name }
+    const translated: JsonObject = { ...keywords, ...this.#changedKeywords(located, node), allOf, $ref: name }
     const steps = alternativesOf(translated)
     return Object.fromEntries(
       Object.entries({ ...translated, steps }).filter(([, value]) => value !== undefined),
     )
   }
 
-  let depth = 0
-  const translate = (located: Scoped): RequestSchema => {
+  #translate(located: Scoped): RequestSchema {
     const { node } = located
     if (typeof node === 'boolean') return node
     if (!isJsonObject(node)) return true
-    if (depth === maxNested) {
-      faults.push({ located, kind: 'too-deep' })
+    if (this.#depth === maxNested) {
+      this.faults.push({ located, kind: 'too-deep' })
       return true
     }
-    depth += 1
-    const schema = translateObject(located, node)
-    depth -= 1
-    return dialect === '3.0' ? orNull(node, schema) : schema
-  }
-  return {
-    translate: (located) => translate(scoped(located, noScope)),
-    definitions,
-    faults,
-    hasStrictIntegers: () => hasStrictIntegers,
+    this.#depth += 1
+    const schema = this.#translateObject(located, node)
+    this.#depth -= 1
+    return this.#dialect === '3.0' ? orNull(node, schema) : schema
   }
 }

@@ -93,157 +93,175 @@ const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddre
  * Requests cost nothing: connections are recorded when they open and checked a few times per timeout. Node's own socket timeout
  * would also run while the gateway waits for an upstream.
  */
-export const watchConnections = (server: Server, options: ConnectionOptions) => {
-  const { perAddress, readerTimeoutMs, report } = options
-  const open = new Map<Socket, Watched>()
-  const handshakes = new Map<string, Socket>()
-  const turns = createFairTurns(connectionsPerTurn, gatherMs)
-  const waiting = new Set<Socket>()
-  const byAddress = new Map<string, number>()
+class WatchedConnections {
+  readonly #server: Server
+  readonly #options: ConnectionOptions
+  readonly #open = new Map<Socket, Watched>()
+  readonly #handshakes = new Map<string, Socket>()
+  readonly #turns = createFairTurns(connectionsPerTurn, gatherMs)
+  readonly #waiting = new Set<Socket>()
+  readonly #byAddress = new Map<string, number>()
   /** When the refusal of each group ends, by the monotonic clock, in order. */
-  const refusedUntil = new Map<string, number>()
+  readonly #refusedUntil = new Map<string, number>()
   // Totals of closed connections.
-  let receivedBytes = 0
-  let sentBytes = 0
+  #receivedBytes = 0
+  #sentBytes = 0
+  /** The listeners of node:http or node:tls, which cost far more than accepting the connection. */
+  readonly #connectionListeners: ReturnType<Server['listeners']>
+  readonly #timer: NodeJS.Timeout | undefined
 
-  const isRefused = (group: string): boolean => {
-    const until = refusedUntil.get(group)
+  constructor(server: Server, options: ConnectionOptions) {
+    this.#server = server
+    this.#options = options
+    this.#connectionListeners = this.#server.listeners('connection')
+    this.#server.removeAllListeners('connection')
+    this.#server.on('connection', (socket: Socket) => {
+      if (!this.#admit(socket)) {
+        this.#options.report({ kind: 'connection-cut', reason: 'address' })
+        socket.destroy()
+        return
+      }
+      if (this.#options.encrypted) this.#watchHandshake(socket)
+      else {
+        this.#watch(socket)
+        this.#options.reading.add(socket)
+      }
+      if (!this.#options.encrypted && this.#open.size <= fewConnections) {
+        this.#begin(socket)
+        return
+      }
+      this.#waiting.add(socket)
+      socket.on('error', ignore)
+      this.#turns.begin(addressGroup(socket.remoteAddress ?? ''), () => this.#begin(socket))
+    })
+    if (this.#options.encrypted) {
+      this.#server.on('secureConnection', (socket: Socket) => {
+        this.#handshakes.delete(peerOf(socket))
+        this.#watch(socket)
+        if ((socket as TLSSocket).alpnProtocol !== 'h2') this.#options.reading.add(socket)
+      })
+    }
+    this.#server.on('drop', () => this.#options.report({ kind: 'connection-cut', reason: 'too-many' }))
+    this.#timer =
+      this.#options.readerTimeoutMs === 0
+        ? undefined
+        : setInterval(this.#checkProgress, Math.max(50, Math.min(5_000, this.#options.readerTimeoutMs / 4)))
+    this.#timer?.unref()
+  }
+
+  /** Closes connections without a request in flight, after the data that has arrived was read. */
+  async closeIdle(): Promise<void> {
+    const hasBegun = (socket: Socket): boolean => !this.#waiting.has(socket)
+    const idle = [...this.#open.keys()].filter((socket) => hasBegun(socket) && isIdle(socket))
+    const handshaking = [...this.#handshakes.values()].filter(hasBegun)
+    await arrivedDataRead()
+    for (const socket of idle) if (isIdle(socket)) socket.destroy()
+    for (const socket of handshaking) if (this.#handshakes.get(peerOf(socket)) === socket) socket.destroy()
+  }
+
+  /** Returns the number of connections that were closed. */
+  destroyAll(): number {
+    const count = this.#open.size
+    for (const socket of [...this.#open.keys(), ...this.#handshakes.values()]) socket.destroy()
+    return count
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+
+  #isRefused(group: string): boolean {
+    const until = this.#refusedUntil.get(group)
     if (until === undefined) return false
     if (until > performance.now()) return true
-    refusedUntil.delete(group)
+    this.#refusedUntil.delete(group)
     return false
   }
-  const refuse = (group: string): void => {
-    refusedUntil.delete(group)
-    refusedUntil.set(group, performance.now() + refusedMs)
-    const [oldest] = refusedUntil.keys()
-    if (refusedUntil.size > maxRefused && oldest !== undefined) refusedUntil.delete(oldest)
+
+  refuse(group: string): void {
+    this.#refusedUntil.delete(group)
+    this.#refusedUntil.set(group, performance.now() + refusedMs)
+    const [oldest] = this.#refusedUntil.keys()
+    if (this.#refusedUntil.size > maxRefused && oldest !== undefined) this.#refusedUntil.delete(oldest)
   }
+
   /** Counts the connection; false if its address has too many or is refused. */
-  const admit = (socket: Socket): boolean => {
+  #admit(socket: Socket): boolean {
     const address = socket.remoteAddress ?? ''
-    if (perAddress === 0 && refusedUntil.size === 0) return true
-    if (options.isExempt(address.replace(/^::ffff:/, ''))) return true
+    if (this.#options.perAddress === 0 && this.#refusedUntil.size === 0) return true
+    if (this.#options.isExempt(address.replace(/^::ffff:/, ''))) return true
     const group = addressGroup(address)
-    if (isRefused(group)) return false
-    if (perAddress === 0) return true
-    if ((byAddress.get(group) ?? 0) >= perAddress) return false
-    addCount(byAddress, group, 1)
-    socket.once('close', () => addCount(byAddress, group, -1))
+    if (this.#isRefused(group)) return false
+    if (this.#options.perAddress === 0) return true
+    if ((this.#byAddress.get(group) ?? 0) >= this.#options.perAddress) return false
+    addCount(this.#byAddress, group, 1)
+    socket.once('close', () => addCount(this.#byAddress, group, -1))
     return true
   }
+
   /** Node's socket timer distinguishes a slow client from one that reads nothing, also within one large write. */
-  const limitStall = (socket: Socket): (() => void) => {
+  #limitStall(socket: Socket): () => void {
     const cut = (): void => {
       if (socket.writableLength === 0) return
-      report({ kind: 'connection-cut', reason: 'slow-reader' })
+      this.#options.report({ kind: 'connection-cut', reason: 'slow-reader' })
       socket.destroy()
     }
-    socket.setTimeout(readerTimeoutMs, cut)
+    socket.setTimeout(this.#options.readerTimeoutMs, cut)
     return cut
   }
+
   /** The client reads again. Between two responses the timer is that of node:http for idle connections. */
-  const endStall = (socket: Socket, cut: () => void): void => {
+  #endStall(socket: Socket, cut: () => void): void {
     if (currentResponse(socket) === undefined) socket.off('timeout', cut)
     else socket.setTimeout(0, cut)
   }
-  const checkProgress = (): void => {
-    for (const [socket, watched] of open) {
+
+  readonly #checkProgress = (): void => {
+    for (const [socket, watched] of this.#open) {
       const sentBytes = sentBytesOf(socket)
       const isStalled = socket.writableLength > 0 && sentBytes === watched.sentBytes
       watched.sentBytes = sentBytes
-      if (isStalled) watched.cut ??= limitStall(socket)
+      if (isStalled) watched.cut ??= this.#limitStall(socket)
       else if (watched.cut !== undefined) {
-        endStall(socket, watched.cut)
+        this.#endStall(socket, watched.cut)
         watched.cut = undefined
       }
     }
   }
 
-  const watch = (socket: Socket): void => {
-    open.set(socket, { sentBytes: 0, cut: undefined })
+  #watch(socket: Socket): void {
+    this.#open.set(socket, { sentBytes: 0, cut: undefined })
     socket.once('close', () => {
-      open.delete(socket)
-      receivedBytes += socket.bytesRead
-      sentBytes += socket.bytesWritten
+      this.#open.delete(socket)
+      this.#receivedBytes += socket.bytesRead
+      this.#sentBytes += socket.bytesWritten
     })
   }
-  const watchHandshake = (socket: Socket): void => {
+
+  #watchHandshake(socket: Socket): void {
     const peer = peerOf(socket)
-    handshakes.set(peer, socket)
+    this.#handshakes.set(peer, socket)
     socket.once('close', () => {
-      if (handshakes.get(peer) === socket) handshakes.delete(peer)
+      if (this.#handshakes.get(peer) === socket) this.#handshakes.delete(peer)
     })
   }
-  const traffic = (): Traffic => {
-    const sockets = [...open.keys()]
+
+  traffic(): Traffic {
+    const sockets = [...this.#open.keys()]
     return {
       connections: sockets.length,
-      receivedBytes: sockets.reduce((sum, socket) => sum + socket.bytesRead, receivedBytes),
-      sentBytes: sockets.reduce((sum, socket) => sum + socket.bytesWritten, sentBytes),
+      receivedBytes: sockets.reduce((sum, socket) => sum + socket.bytesRead, this.#receivedBytes),
+      sentBytes: sockets.reduce((sum, socket) => sum + socket.bytesWritten, this.#sentBytes),
     }
   }
 
-  /** The listeners of node:http or node:tls, which cost far more than accepting the connection. */
-  const connectionListeners = server.listeners('connection')
-  server.removeAllListeners('connection')
-  const begin = (socket: Socket): void => {
-    waiting.delete(socket)
+  #begin(socket: Socket): void {
+    this.#waiting.delete(socket)
     socket.off('error', ignore)
     if (socket.destroyed) return
-    for (const listener of connectionListeners) listener.call(server, socket)
-  }
-  server.on('connection', (socket: Socket) => {
-    if (!admit(socket)) {
-      report({ kind: 'connection-cut', reason: 'address' })
-      socket.destroy()
-      return
-    }
-    if (options.encrypted) watchHandshake(socket)
-    else {
-      watch(socket)
-      options.reading.add(socket)
-    }
-    if (!options.encrypted && open.size <= fewConnections) {
-      begin(socket)
-      return
-    }
-    waiting.add(socket)
-    socket.on('error', ignore)
-    turns.begin(addressGroup(socket.remoteAddress ?? ''), () => begin(socket))
-  })
-  if (options.encrypted) {
-    server.on('secureConnection', (socket: Socket) => {
-      handshakes.delete(peerOf(socket))
-      watch(socket)
-      if ((socket as TLSSocket).alpnProtocol !== 'h2') options.reading.add(socket)
-    })
-  }
-  server.on('drop', () => report({ kind: 'connection-cut', reason: 'too-many' }))
-  const timer =
-    readerTimeoutMs === 0
-      ? undefined
-      : setInterval(checkProgress, Math.max(50, Math.min(5_000, readerTimeoutMs / 4)))
-  timer?.unref()
-  return {
-    /** Refuses new connections of an address group for ten seconds. */
-    refuse,
-    traffic,
-    /** Closes connections without a request in flight, after the data that has arrived was read. */
-    closeIdle: async (): Promise<void> => {
-      const hasBegun = (socket: Socket): boolean => !waiting.has(socket)
-      const idle = [...open.keys()].filter((socket) => hasBegun(socket) && isIdle(socket))
-      const handshaking = [...handshakes.values()].filter(hasBegun)
-      await arrivedDataRead()
-      for (const socket of idle) if (isIdle(socket)) socket.destroy()
-      for (const socket of handshaking) if (handshakes.get(peerOf(socket)) === socket) socket.destroy()
-    },
-    /** Returns the number of connections that were closed. */
-    destroyAll: (): number => {
-      const count = open.size
-      for (const socket of [...open.keys(), ...handshakes.values()]) socket.destroy()
-      return count
-    },
-    close: (): void => clearInterval(timer),
+    for (const listener of this.#connectionListeners) listener.call(this.#server, socket)
   }
 }
+
+export const watchConnections = (server: Server, options: ConnectionOptions) =>
+  new WatchedConnections(server, options)

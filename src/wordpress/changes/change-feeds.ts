@@ -17,7 +17,7 @@ import {
   UnreadableChange,
   verifiedToken,
 } from './read-changes.ts'
-import { createServiceFeed, type FeedMessage, type FeedPorts, type ServiceFeed } from './service-feed.ts'
+import { type FeedMessage, type FeedPorts, ServiceFeed } from './service-feed.ts'
 
 /** A service that reports its changes. */
 export type FeedService = {
@@ -165,39 +165,108 @@ const together = (counts: readonly (number | 'unacknowledged')[]): number | 'una
     0,
   )
 
-export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
-  const { clock, random, report } = options
-  const running = new Map<string, Running>()
-  const buckets = createBuckets(clock)
+class ServiceFeeds implements ChangeFeeds {
+  readonly #options: ChangeFeedsOptions
+  readonly #running = new Map<string, Running>()
+  readonly #buckets: ReturnType<typeof createBuckets>
   /** By token; bounded by the tokens of configurations with requests in flight. */
-  const sendersByToken = new Map<string, readonly ChangesSender[]>()
+  readonly #sendersByToken = new Map<string, readonly ChangesSender[]>()
 
-  const begin = (service: FeedService): Running => {
+  constructor(options: ChangeFeedsOptions) {
+    this.#options = options
+    this.#buckets = createBuckets(this.#options.clock)
+  }
+
+  readonly admit = (credential: ChangesCredential, sender: ChangesSender): ChangesAdmission => {
+    const token = this.#tokenNamed(credential)
+    if (typeof token !== 'string') return token
+    const holding = this.#sendersByToken.get(token) ?? []
+    if (holding.length >= maxBuffered) {
+      const refusal = this.#refuse(this.#withToken(token), 'too-many')
+      const replaced = replaceable(holding)
+      if (replaced === undefined) return refusal
+      this.#release(token, replaced)
+      replaced.refuse(refusal)
+    }
+    this.#sendersByToken.set(token, [...(this.#sendersByToken.get(token) ?? []), sender])
+    return { kind: 'admitted', release: () => this.#release(token, sender) }
+  }
+
+  readonly use = (services: readonly FeedService[]): void => {
+    for (const [name, { service, feed }] of this.#running) {
+      if (services.some((newService) => newService.name === name && newService.identity === service.identity))
+        continue
+      feed.stop()
+      this.#running.delete(name)
+    }
+    this.#buckets.clear()
+    for (const service of services) {
+      const previous = this.#running.get(service.name)
+      this.#running.set(service.name, previous ?? this.#begin(service))
+    }
+  }
+
+  readonly lease = (name: string): ReportedLease => {
+    return {
+      isCurrent: (at) => this.#running.get(name)?.feed.lease.isCurrent(at) === true,
+      endedMs: (at) => this.#running.get(name)?.feed.lease.endedMs(at) ?? Number.POSITIVE_INFINITY,
+      hasApplied: (row) => this.#running.get(name)?.feed.hasApplied(row) === true,
+    }
+  }
+
+  readonly receive = async (request: ChangesRequest): Promise<ChangesResponse> => {
+    const { signature, authorization } = request
+    if (signature !== undefined) return this.#receivePush(signature, request)
+    return authorization === undefined
+      ? this.#refuse([], 'no-credential')
+      : this.#receivePlain(authorization, request)
+  }
+
+  readonly receiveMessage = (message: FeedMessage): void => {
+    this.#running.get(message.service)?.feed.receiveMessage(message)
+  }
+
+  readonly statuses = (): readonly FeedStatus[] => {
+    return [...this.#running.values()]
+      .filter(({ service }) => service.pollMs > 0)
+      .map(({ service, feed }) => ({ service: service.name, ...feed.reading() }))
+  }
+
+  readonly close = (): void => {
+    for (const { feed } of this.#running.values()) feed.stop()
+    this.#running.clear()
+  }
+
+  #begin(service: FeedService): Running {
     const { name, pollMs, ports } = service
-    const feed = createServiceFeed({ service: name, pollMs, ports, clock, random, report })
-    feed.start(options.startsLate())
+    const feed = new ServiceFeed({
+      service: name,
+      pollMs,
+      ports,
+      clock: this.#options.clock,
+      random: this.#options.random,
+      report: this.#options.report,
+    })
+    feed.start(this.#options.startsLate())
     return { service, feed }
   }
 
-  const refuse = (
-    services: readonly Running[],
-    reason: ChangeRefusal,
-    detail = refusals[reason],
-  ): RefusedChanges => {
+  #refuse(services: readonly Running[], reason: ChangeRefusal, detail = refusals[reason]): RefusedChanges {
     const names = services.length === 0 ? ['none'] : services.map(({ service }) => service.name)
-    for (const service of names) report({ kind: 'changes-refused', service, reason })
+    for (const service of names) this.#options.report({ kind: 'changes-refused', service, reason })
     return { kind: 'refused', reason, detail }
   }
 
-  const tokens = (): readonly string[] => [
-    ...new Set([...running.values()].map(({ service }) => service.token)),
-  ]
+  #tokens(): readonly string[] {
+    return [...new Set([...this.#running.values()].map(({ service }) => service.token))]
+  }
 
-  const withToken = (token: string): readonly Running[] =>
-    [...running.values()].filter(({ service }) => service.token === token)
+  #withToken(token: string): readonly Running[] {
+    return [...this.#running.values()].filter(({ service }) => service.token === token)
+  }
 
   /** Gives the number of entries that were dropped. */
-  const applyRead = async ({ service, feed }: Running, signature: string, push: Push) => {
+  async #applyRead({ service, feed }: Running, signature: string, push: Push) {
     const { changes, fingerprint, request } = push
     const entries = feed.isOtherFingerprint(fingerprint)
       ? await service.ports.apply(everything('fingerprint'))
@@ -205,147 +274,109 @@ export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => {
     if (entries === 'unacknowledged') return entries
     feed.applied(signature, push)
     const facts = { service: service.name, source: 'push', changes: changes.length, entries } as const
-    report({ kind: 'changes-applied', ...facts })
+    this.#options.report({ kind: 'changes-applied', ...facts })
     return entries
   }
 
   /** A push that is signed but cannot be read reports an unknown change. */
-  const dropUnreadable = async ({ service, feed }: Running, signature: string, body: Buffer) => {
-    report({ kind: 'service-dropped', service: service.name, reason: 'unreadable' })
+  async #dropUnreadable({ service, feed }: Running, signature: string, body: Buffer) {
+    this.#options.report({ kind: 'service-dropped', service: service.name, reason: 'unreadable' })
     const entries = await service.ports.apply(everything('unreadable'))
     if (entries !== 'unacknowledged') feed.droppedAll(signature, isWithoutRow(body))
     return entries
   }
 
   /** The companion sends its token, not the services that have it: all of them are in front of it. Copies drop nothing. */
-  const applyPush = async (
+  async #applyPush(
     services: readonly Running[],
     signature: string,
     body: Buffer,
     push: Push | UnreadableChange,
-  ): Promise<ChangesResponse> => {
+  ): Promise<ChangesResponse> {
     const counts = services.map((target) => {
       if (target.feed.wasApplied(signature)) return 0
       return push instanceof UnreadableChange
-        ? dropUnreadable(target, signature, body)
-        : applyRead(target, signature, push)
+        ? this.#dropUnreadable(target, signature, body)
+        : this.#applyRead(target, signature, push)
     })
     const entries = together(await Promise.all(counts))
-    if (entries === 'unacknowledged') return refuse(services, 'not-spread')
+    if (entries === 'unacknowledged') return this.#refuse(services, 'not-spread')
     return push instanceof UnreadableChange
-      ? refuse(services, 'unreadable', push.message)
+      ? this.#refuse(services, 'unreadable', push.message)
       : { kind: 'dropped', sequence: push.sequence, entries }
   }
 
-  const receivePush = async (signature: string, request: ChangesRequest): Promise<ChangesResponse> => {
+  async #receivePush(signature: string, request: ChangesRequest): Promise<ChangesResponse> {
     const { target, body } = request
-    const verdict = verifiedToken(signature, { method: 'POST', target, body }, tokens(), clock.now())
-    if (verdict.kind === 'refused') return refuse([], verdict.reason)
-    const services = withToken(verdict.token)
+    const verdict = verifiedToken(
+      signature,
+      { method: 'POST', target, body },
+      this.#tokens(),
+      this.#options.clock.now(),
+    )
+    if (verdict.kind === 'refused') return this.#refuse([], verdict.reason)
+    const services = this.#withToken(verdict.token)
     const push = readablePush(body)
     // Copies of a push, which anyone on the way can send, take nothing from the rate.
     const isNew = services.some(({ feed }) => !feed.wasApplied(signature))
-    if (isNew && !buckets.take(verdict.token)) return refuse(services, 'too-many')
-    return applyPush(services, signature, body, push)
+    if (isNew && !this.#buckets.take(verdict.token)) return this.#refuse(services, 'too-many')
+    return this.#applyPush(services, signature, body, push)
   }
 
-  const applyPlain = async (services: readonly Running[], body: Buffer): Promise<ChangesResponse> => {
+  async #applyPlain(services: readonly Running[], body: Buffer): Promise<ChangesResponse> {
     const change = readPlainChange(body)
     const [target, ...otherTargets] =
       change.service === undefined
         ? services
         : services.filter(({ service }) => service.name === change.service)
     if (target === undefined)
-      return refuse(services, 'unreadable', 'service: the token belongs to another service')
+      return this.#refuse(services, 'unreadable', 'service: the token belongs to another service')
     if (otherTargets.length > 0)
-      return refuse(services, 'unreadable', 'service: several services have this token')
+      return this.#refuse(services, 'unreadable', 'service: several services have this token')
     const entries = await target.service.applyPlain(change)
-    if (entries === 'unacknowledged') return refuse([target], 'not-spread')
-    if (typeof entries === 'object') return refuse([target], 'unreadable', entries.refused)
+    if (entries === 'unacknowledged') return this.#refuse([target], 'not-spread')
+    if (typeof entries === 'object') return this.#refuse([target], 'unreadable', entries.refused)
     const changes = change.tags.length + change.urls.length + change.prefixes.length + (change.all ? 1 : 0)
-    report({ kind: 'changes-applied', service: target.service.name, source: 'plain', changes, entries })
+    this.#options.report({
+      kind: 'changes-applied',
+      service: target.service.name,
+      source: 'plain',
+      changes,
+      entries,
+    })
     return { kind: 'dropped', sequence: change.sequence, entries }
   }
 
-  const receivePlain = async (authorization: string, { body }: ChangesRequest): Promise<ChangesResponse> => {
-    const token = tokenOfBearer(authorization, tokens())
-    if (token === undefined) return refuse([], 'unknown-key')
-    const services = withToken(token)
-    if (!buckets.take(token)) return refuse(services, 'too-many')
+  async #receivePlain(authorization: string, { body }: ChangesRequest): Promise<ChangesResponse> {
+    const token = tokenOfBearer(authorization, this.#tokens())
+    if (token === undefined) return this.#refuse([], 'unknown-key')
+    const services = this.#withToken(token)
+    if (!this.#buckets.take(token)) return this.#refuse(services, 'too-many')
     try {
-      return await applyPlain(services, body)
+      return await this.#applyPlain(services, body)
     } catch (error) {
-      if (error instanceof UnreadableChange) return refuse(services, 'unreadable', error.message)
+      if (error instanceof UnreadableChange) return this.#refuse(services, 'unreadable', error.message)
       throw error
     }
   }
 
-  const tokenNamed = ({ signature, authorization }: ChangesCredential): string | RefusedChanges => {
+  #tokenNamed({ signature, authorization }: ChangesCredential): string | RefusedChanges {
     if (signature !== undefined) {
-      const reading = namedToken(signature, tokens(), clock.now())
-      return reading.kind === 'named' ? reading.token : refuse([], reading.reason)
+      const reading = namedToken(signature, this.#tokens(), this.#options.clock.now())
+      return reading.kind === 'named' ? reading.token : this.#refuse([], reading.reason)
     }
-    if (authorization === undefined) return refuse([], 'no-credential')
-    return tokenOfBearer(authorization, tokens()) ?? refuse([], 'unknown-key')
+    if (authorization === undefined) return this.#refuse([], 'no-credential')
+    return tokenOfBearer(authorization, this.#tokens()) ?? this.#refuse([], 'unknown-key')
   }
 
-  const release = (token: string, sender: ChangesSender): void => {
-    const remaining = (sendersByToken.get(token) ?? []).filter((candidate) => candidate !== sender)
-    if (remaining.length === 0) sendersByToken.delete(token)
-    else sendersByToken.set(token, remaining)
-  }
-
-  return {
-    admit: (credential, sender) => {
-      const token = tokenNamed(credential)
-      if (typeof token !== 'string') return token
-      const holding = sendersByToken.get(token) ?? []
-      if (holding.length >= maxBuffered) {
-        const refusal = refuse(withToken(token), 'too-many')
-        const replaced = replaceable(holding)
-        if (replaced === undefined) return refusal
-        release(token, replaced)
-        replaced.refuse(refusal)
-      }
-      sendersByToken.set(token, [...(sendersByToken.get(token) ?? []), sender])
-      return { kind: 'admitted', release: () => release(token, sender) }
-    },
-    use: (services) => {
-      for (const [name, { service, feed }] of running) {
-        if (
-          services.some((newService) => newService.name === name && newService.identity === service.identity)
-        )
-          continue
-        feed.stop()
-        running.delete(name)
-      }
-      buckets.clear()
-      for (const service of services) {
-        const previous = running.get(service.name)
-        running.set(service.name, previous ?? begin(service))
-      }
-    },
-    lease: (name) => ({
-      isCurrent: (at) => running.get(name)?.feed.lease.isCurrent(at) === true,
-      endedMs: (at) => running.get(name)?.feed.lease.endedMs(at) ?? Number.POSITIVE_INFINITY,
-      hasApplied: (row) => running.get(name)?.feed.hasApplied(row) === true,
-    }),
-    receive: async (request) => {
-      const { signature, authorization } = request
-      if (signature !== undefined) return receivePush(signature, request)
-      return authorization === undefined ? refuse([], 'no-credential') : receivePlain(authorization, request)
-    },
-    receiveMessage: (message) => running.get(message.service)?.feed.receiveMessage(message),
-    statuses: () =>
-      [...running.values()]
-        .filter(({ service }) => service.pollMs > 0)
-        .map(({ service, feed }) => ({ service: service.name, ...feed.reading() })),
-    close: () => {
-      for (const { feed } of running.values()) feed.stop()
-      running.clear()
-    },
+  #release(token: string, sender: ChangesSender): void {
+    const remaining = (this.#sendersByToken.get(token) ?? []).filter((candidate) => candidate !== sender)
+    if (remaining.length === 0) this.#sendersByToken.delete(token)
+    else this.#sendersByToken.set(token, remaining)
   }
 }
+
+export const createChangeFeeds = (options: ChangeFeedsOptions): ChangeFeeds => new ServiceFeeds(options)
 
 /** The fields of a poll, signed with the token. */
 export const pollHeaders = (token: string, target: string, clock: Clock): readonly string[] => [

@@ -92,32 +92,6 @@ const maxApplied = 2_000
  */
 const sameSignatureMs = 30_000
 
-/** The known changes behind the gateway to one service. */
-export type ServiceFeed = {
-  readonly lease: FeedLease
-  /** The state, and the seconds since the last complete poll was sent. */
-  reading(): {
-    readonly state: FeedState
-    readonly cause: LagCause | undefined
-    readonly lagSeconds: number | undefined
-  }
-  /**
-   * Is it the signature of a push that was applied, or for which everything was dropped because it could not be read? One with the
-   * same row but another signature may be of a restored log.
-   */
-  wasApplied(signature: string): boolean
-  /** Have the changes of this row been applied, by a push or a poll? A row is an incarnation, a sequence and a check value. */
-  hasApplied(row: string): boolean
-  applied(signature: string, push: Pick<Push, 'incarnation' | 'sequence' | 'check' | 'changes'>): void
-  /** Everything was dropped for a push that could not be read. */
-  droppedAll(signature: string, isWithoutRow: boolean): void
-  isOtherFingerprint(fingerprint: string): boolean
-  receiveMessage(message: FeedMessage): void
-  /** `late`: other processes may have seen more changes than this one, which has just started, and are about to send them. */
-  start(late: boolean): void
-  stop(): void
-}
-
 const digestOf = (changes: readonly Change[]): string =>
   createHash('sha256').update(JSON.stringify(changes)).digest('base64url')
 
@@ -155,43 +129,159 @@ type ServiceFeedOptions = {
 }
 
 /** Reads the log of one service again and again, unless another process that shares the port has just done so. */
-export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
-  const { service, pollMs, ports, clock, random, report } = options
-  const trustedMs = trustedIntervals * pollMs
-  const ownId = random().toString(36)
-  const rows = createAppliedRows()
-  let feed = coldFeed
+export class ServiceFeed {
+  readonly #options: ServiceFeedOptions
+  readonly #trustedMs: number
+  readonly #ownId: string
+  readonly #rows = createAppliedRows()
+  #feed = coldFeed
   /** When the last poll was sent after which every change was known. */
-  let lastContactAt: Moment | undefined
+  #lastContactAt: Moment | undefined
   /** When the last poll that succeeded was sent. */
-  let readAt: Moment | undefined
-  let lastState: FeedState = 'cold'
-  let lastCause: LagCause | undefined
-  let timer: NodeJS.Timeout | undefined
-  let isStopped = false
+  #readAt: Moment | undefined
+  #lastState: FeedState = 'cold'
+  #lastCause: LagCause | undefined
+  #timer: NodeJS.Timeout | undefined
+  #isStopped = false
+  readonly lease: FeedLease
 
-  const since = (moment: Moment | undefined, at: Moment): number =>
-    moment === undefined
+  constructor(options: ServiceFeedOptions) {
+    this.#options = options
+    this.#trustedMs = trustedIntervals * this.#options.pollMs
+    this.#ownId = this.#options.random().toString(36)
+    this.lease = {
+      isCurrent: this.#isCurrent,
+      endedMs: (at) => (this.#isCurrent(at) ? 0 : this.#sinceContact(at)),
+    }
+  }
+
+  /** The state, and the seconds since the last complete poll was sent. */
+  reading(): {
+    readonly state: FeedState
+    readonly cause: LagCause | undefined
+    readonly lagSeconds: number | undefined
+  } {
+    const at = readClock(this.#options.clock)
+    const lagMs = this.#sinceContact(at)
+    return {
+      state: this.#isLost(at) ? lost(this.#feed).state : this.#feed.state,
+      cause: this.#isLost(at) ? undefined : lagCause(this.#feed),
+      lagSeconds: Number.isFinite(lagMs) ? lagMs / 1000 : undefined,
+    }
+  }
+
+  /**
+   * Is it the signature of a push that was applied, or for which everything was dropped because it could not be read? One with the
+   * same row but another signature may be of a restored log.
+   */
+  wasApplied(signature: string): boolean {
+    const lastState = this.#rows.digestOf(signature)
+    return (
+      lastState !== undefined &&
+      (lastState === '' || this.#options.clock.monotonic() - Number(lastState) > sameSignatureMs)
+    )
+  }
+
+  /** Have the changes of this row been applied, by a push or a poll? A row is an incarnation, a sequence and a check value. */
+  hasApplied(row: string): boolean {
+    return this.#rows.digestOf(row) !== undefined
+  }
+
+  applied(
+    signature: string,
+    { incarnation, sequence, check, changes }: Pick<Push, 'incarnation' | 'sequence' | 'check' | 'changes'>,
+  ): void {
+    if (sequence === 0) {
+      this.droppedAll(signature, true)
+      return
+    }
+    const row = { sequence, check }
+    const message = {
+      kind: 'applied',
+      service: this.#options.service,
+      signature,
+      incarnation,
+      row,
+      digest: digestOf(changes),
+    } as const
+    this.#recordPush(message)
+    this.#options.ports.tell(message)
+  }
+
+  isOtherFingerprint(fingerprint: string): boolean {
+    return fingerprint !== '' && this.#feed.fingerprint !== '' && fingerprint !== this.#feed.fingerprint
+  }
+
+  receiveMessage(message: FeedMessage): void {
+    if (this.#isStopped) return
+    if (message.kind === 'applied') {
+      this.#recordPush(message)
+      return
+    }
+    if (message.kind === 'applied-text') {
+      this.#textOfPush(message)
+      return
+    }
+    // A message is sent to all processes, also to its sender.
+    if (message.from === this.#ownId) return
+    if (message.restarted) this.#rows.clear()
+    const at = readClock(this.#options.clock)
+    // The wall clock is the same for all processes of a machine, the monotonic one is not.
+    const agoMs = Math.max(0, at.now - message.sentAt)
+    this.#take(message.feed, { now: message.sentAt, monotonic: at.monotonic - agoMs }, message.restarted)
+    this.#lastState = this.#feed.state
+    this.#lastCause = lagCause(this.#feed)
+    // This process takes over when the other one falls silent, before the feed is not trusted any more.
+    this.#schedule(this.#options.pollMs * (takesOverAfter + this.#options.random() / 4))
+  }
+
+  /** `late`: other processes may have seen more changes than this one, which has just started, and are about to send them. */
+  start(late: boolean): void {
+    if (this.#options.pollMs > 0) this.#schedule(late ? this.#options.pollMs * takesOverAfter : 0)
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+  }
+
+  #since(moment: Moment | undefined, at: Moment): number {
+    return moment === undefined
       ? Number.POSITIVE_INFINITY
       : Math.max(0, at.now - moment.now, at.monotonic - moment.monotonic)
-  const sinceContact = (at: Moment): number => since(lastContactAt, at)
-  const isCurrent = (at: Moment): boolean => feed.state === 'heard' && sinceContact(at) < trustedMs
-  const isLost = (at: Moment): boolean => since(readAt, at) >= trustedMs
+  }
 
-  const reportState = (): void => {
-    const [to, cause] = [feed.state, lagCause(feed)]
-    if (to !== lastState || cause !== lastCause)
-      report({ kind: 'feed-state', service, from: lastState, to, cause })
-    lastState = to
-    lastCause = cause
+  #sinceContact(at: Moment): number {
+    return this.#since(this.#lastContactAt, at)
+  }
+
+  readonly #isCurrent = (at: Moment): boolean =>
+    this.#feed.state === 'heard' && this.#sinceContact(at) < this.#trustedMs
+
+  #isLost(at: Moment): boolean {
+    return this.#since(this.#readAt, at) >= this.#trustedMs
+  }
+
+  #reportState(): void {
+    const [to, cause] = [this.#feed.state, lagCause(this.#feed)]
+    if (to !== this.#lastState || cause !== this.#lastCause)
+      this.#options.report({
+        kind: 'feed-state',
+        service: this.#options.service,
+        from: this.#lastState,
+        to,
+        cause,
+      })
+    this.#lastState = to
+    this.#lastCause = cause
   }
 
   /** The rows that no process has applied yet. */
-  const newSteps = (
+  #newSteps(
     steps: readonly FeedStep[],
     { incarnation, last }: ChangeLog,
     shared: SharedPosition | undefined,
-  ): readonly FeedStep[] => {
+  ): readonly FeedStep[] {
     // A position behind the end of the log belongs to the log before it was restored.
     const isOfLog = shared?.incarnation === incarnation && shared.position <= last
     const until = isOfLog ? shared.position : 0
@@ -199,49 +289,56 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
       if (step.row === undefined) return true
       if (step.row.sequence <= until) return false
       const changes = step.kind === 'apply' ? step.changes : []
-      return !rows.has(nameOf(incarnation, step.row), digestOf(changes))
+      return !this.#rows.has(nameOf(incarnation, step.row), digestOf(changes))
     })
   }
 
-  const applySteps = async (steps: readonly FeedStep[], incarnation: string): Promise<void> => {
+  async #applySteps(steps: readonly FeedStep[], incarnation: string): Promise<void> {
     if (steps.length === 0) return
     const changes = steps.flatMap((step): readonly Change[] =>
       step.kind === 'apply' ? step.changes : [{ kind: 'all', reason: step.reason }],
     )
-    const entries = await ports.apply(changes)
+    const entries = await this.#options.ports.apply(changes)
     if (entries === 'unacknowledged') throw new PollError('not-spread')
     for (const step of steps) {
-      if (step.kind === 'drop-service') report({ kind: 'service-dropped', service, reason: step.reason })
+      if (step.kind === 'drop-service')
+        this.#options.report({ kind: 'service-dropped', service: this.#options.service, reason: step.reason })
       if (step.row === undefined) continue
-      rows.add(nameOf(incarnation, step.row), digestOf(step.kind === 'apply' ? step.changes : []))
+      this.#rows.add(nameOf(incarnation, step.row), digestOf(step.kind === 'apply' ? step.changes : []))
     }
-    report({ kind: 'changes-applied', service, source: 'poll', changes: changes.length, entries })
+    this.#options.report({
+      kind: 'changes-applied',
+      service: this.#options.service,
+      source: 'poll',
+      changes: changes.length,
+      entries,
+    })
   }
 
   /** Rows that another instance has read are skipped, so the log must still have its newest row as well. */
-  const resumed = (shared: SharedPosition | undefined): Feed => {
-    if (shared === undefined) return feed
-    if (feed.incarnation === '') return { ...feed, ...shared }
-    const isSame = shared.incarnation === feed.incarnation
-    return isSame ? { ...feed, newest: newerRow(feed.newest, shared.newest) } : feed
+  #resumed(shared: SharedPosition | undefined): Feed {
+    if (shared === undefined) return this.#feed
+    if (this.#feed.incarnation === '') return { ...this.#feed, ...shared }
+    const isSame = shared.incarnation === this.#feed.incarnation
+    return isSame ? { ...this.#feed, newest: newerRow(this.#feed.newest, shared.newest) } : this.#feed
   }
 
   /** Reads page after page. A page counts only when its changes have been applied in all processes. */
-  const readPages = async (): Promise<{
+  async #readPages(): Promise<{
     readonly next: Feed
     readonly sent: Moment
     readonly restarted: boolean
-  }> => {
-    const shared = await ports.positions?.read().catch(() => undefined)
-    let next = resumed(shared)
+  }> {
+    const shared = await this.#options.ports.positions?.read().catch(() => undefined)
+    let next = this.#resumed(shared)
     let restarted = false
     for (let page = 1; ; page += 1) {
-      const sent = readClock(clock)
+      const sent = readClock(this.#options.clock)
       const from = askFrom(next)
-      const response = await ports.ask(from, next.incarnation, next.newest)
+      const response = await this.#options.ports.ask(from, next.incarnation, next.newest)
       const reading = readLog(next, from, response, page > 1)
-      await applySteps(newSteps(reading.steps, response, shared), response.incarnation)
-      if (reading.restarted) rows.clear()
+      await this.#applySteps(this.#newSteps(reading.steps, response, shared), response.incarnation)
+      if (reading.restarted) this.#rows.clear()
       // A log that begins anew in each response is not read before the next poll.
       const isUnstable = restarted && reading.restarted
       restarted ||= reading.restarted
@@ -250,138 +347,79 @@ export const createServiceFeed = (options: ServiceFeedOptions): ServiceFeed => {
     }
   }
 
-  const take = (next: Feed, sent: Moment, hasRestarted: boolean): void => {
+  #take(next: Feed, sent: Moment, hasRestarted: boolean): void {
     // A push may have brought a newer row while the log was read.
-    const pushed = hasRestarted || feed.incarnation !== next.incarnation ? undefined : feed.newest
-    feed = { ...next, newest: newerRow(next.newest, pushed) }
-    readAt = sent
-    if (next.state === 'heard') lastContactAt = sent
+    const pushed = hasRestarted || this.#feed.incarnation !== next.incarnation ? undefined : this.#feed.newest
+    this.#feed = { ...next, newest: newerRow(next.newest, pushed) }
+    this.#readAt = sent
+    if (next.state === 'heard') this.#lastContactAt = sent
     // While a PHP request writes nothing is stored, for as long as this poll counts: the next one may be late.
-    if (next.unfinished.some(({ state, reads }) => state === 'open' && !reads)) ports.quarantine(trustedMs)
+    if (next.unfinished.some(({ state, reads }) => state === 'open' && !reads))
+      this.#options.ports.quarantine(this.#trustedMs)
   }
 
-  const share = (state: Feed): void => {
+  #share(state: Feed): void {
     const { incarnation, newest, fingerprint } = state
     // Without it the next process to start drops the service.
-    ports.positions
+    this.#options.ports.positions
       ?.write({ incarnation, position: safePosition(state), newest, fingerprint })
       .catch(() => undefined)
   }
 
-  const schedule = (ms: number): void => {
-    clearTimeout(timer)
-    if (!isStopped) timer = setTimeout(() => void poll(), ms)
+  #schedule(ms: number): void {
+    clearTimeout(this.#timer)
+    if (!this.#isStopped) this.#timer = setTimeout(() => void this.#poll(), ms)
   }
 
   /** Gives the pause before the next poll. */
-  const pollFailed = (cause: unknown): number => {
+  #pollFailed(cause: unknown): number {
     const reason = cause instanceof PollError ? cause.reason : 'unreachable'
-    report({ kind: 'poll-failed', service, reason })
-    if (isLost(readClock(clock))) feed = lost(feed)
+    this.#options.report({ kind: 'poll-failed', service: this.#options.service, reason })
+    if (this.#isLost(readClock(this.#options.clock))) this.#feed = lost(this.#feed)
     // A page of a site without the companion costs more than a log.
-    return reason === 'no-companion' ? pollMs : pollMs / 2
+    return reason === 'no-companion' ? this.#options.pollMs : this.#options.pollMs / 2
   }
 
-  const poll = async (): Promise<void> => {
-    let pauseMs = pollMs
+  async #poll(): Promise<void> {
+    let pauseMs = this.#options.pollMs
     try {
-      const { next, sent, restarted } = await readPages()
-      if (isStopped) return
-      take(next, sent, restarted)
-      share(feed)
-      ports.tell({ kind: 'read', service, from: ownId, feed, sentAt: sent.now, restarted })
+      const { next, sent, restarted } = await this.#readPages()
+      if (this.#isStopped) return
+      this.#take(next, sent, restarted)
+      this.#share(this.#feed)
+      this.#options.ports.tell({
+        kind: 'read',
+        service: this.#options.service,
+        from: this.#ownId,
+        feed: this.#feed,
+        sentAt: sent.now,
+        restarted,
+      })
     } catch (cause) {
-      if (isStopped) return
-      pauseMs = pollFailed(cause)
+      if (this.#isStopped) return
+      pauseMs = this.#pollFailed(cause)
     }
-    reportState()
-    schedule(pauseMs)
+    this.#reportState()
+    this.#schedule(pauseMs)
   }
 
-  const recordPush = (message: Extract<FeedMessage, { readonly kind: 'applied' }>): void => {
-    rows.add(nameOf(message.incarnation, message.row), message.digest)
-    rows.add(message.signature, '')
-    if (message.incarnation === feed.incarnation)
-      feed = { ...feed, newest: newerRow(feed.newest, message.row) }
+  #recordPush(message: Extract<FeedMessage, { readonly kind: 'applied' }>): void {
+    this.#rows.add(nameOf(message.incarnation, message.row), message.digest)
+    this.#rows.add(message.signature, '')
+    if (message.incarnation === this.#feed.incarnation)
+      this.#feed = { ...this.#feed, newest: newerRow(this.#feed.newest, message.row) }
   }
 
-  const textOfPush = ({
-    signature,
-    isWithoutRow,
-  }: Extract<FeedMessage, { readonly kind: 'applied-text' }>): void => {
-    if (!isWithoutRow) rows.add(signature, '')
-    else if (rows.digestOf(signature) === undefined) rows.add(signature, String(clock.monotonic()))
-  }
-  const appliedText = (signature: string, isWithoutRow: boolean): void => {
-    const message = { kind: 'applied-text', service, signature, isWithoutRow } as const
-    textOfPush(message)
-    ports.tell(message)
+  #textOfPush({ signature, isWithoutRow }: Extract<FeedMessage, { readonly kind: 'applied-text' }>): void {
+    if (!isWithoutRow) this.#rows.add(signature, '')
+    else if (this.#rows.digestOf(signature) === undefined)
+      this.#rows.add(signature, String(this.#options.clock.monotonic()))
   }
 
-  return {
-    lease: {
-      isCurrent,
-      endedMs: (at) => (isCurrent(at) ? 0 : sinceContact(at)),
-    },
-    reading: () => {
-      const at = readClock(clock)
-      const lagMs = sinceContact(at)
-      return {
-        state: isLost(at) ? lost(feed).state : feed.state,
-        cause: isLost(at) ? undefined : lagCause(feed),
-        lagSeconds: Number.isFinite(lagMs) ? lagMs / 1000 : undefined,
-      }
-    },
-    wasApplied: (signature) => {
-      const lastState = rows.digestOf(signature)
-      return (
-        lastState !== undefined &&
-        (lastState === '' || clock.monotonic() - Number(lastState) > sameSignatureMs)
-      )
-    },
-    hasApplied: (row) => rows.digestOf(row) !== undefined,
-    applied: (signature, { incarnation, sequence, check, changes }) => {
-      if (sequence === 0) {
-        appliedText(signature, true)
-        return
-      }
-      const row = { sequence, check }
-      const message = {
-        kind: 'applied',
-        service,
-        signature,
-        incarnation,
-        row,
-        digest: digestOf(changes),
-      } as const
-      recordPush(message)
-      ports.tell(message)
-    },
-    droppedAll: appliedText,
-    isOtherFingerprint: (fingerprint) =>
-      fingerprint !== '' && feed.fingerprint !== '' && fingerprint !== feed.fingerprint,
-    receiveMessage: (message) => {
-      if (isStopped) return
-      if (message.kind === 'applied') return recordPush(message)
-      if (message.kind === 'applied-text') return textOfPush(message)
-      // A message is sent to all processes, also to its sender.
-      if (message.from === ownId) return
-      if (message.restarted) rows.clear()
-      const at = readClock(clock)
-      // The wall clock is the same for all processes of a machine, the monotonic one is not.
-      const agoMs = Math.max(0, at.now - message.sentAt)
-      take(message.feed, { now: message.sentAt, monotonic: at.monotonic - agoMs }, message.restarted)
-      lastState = feed.state
-      lastCause = lagCause(feed)
-      // This process takes over when the other one falls silent, before the feed is not trusted any more.
-      schedule(pollMs * (takesOverAfter + random() / 4))
-    },
-    start: (late) => {
-      if (pollMs > 0) schedule(late ? pollMs * takesOverAfter : 0)
-    },
-    stop: () => {
-      isStopped = true
-      clearTimeout(timer)
-    },
+  /** Everything was dropped for a push that could not be read. */
+  droppedAll(signature: string, isWithoutRow: boolean): void {
+    const message = { kind: 'applied-text', service: this.#options.service, signature, isWithoutRow } as const
+    this.#textOfPush(message)
+    this.#options.ports.tell(message)
   }
 }

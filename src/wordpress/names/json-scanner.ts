@@ -84,159 +84,178 @@ const joined = (content: Buffer, pieces: readonly Piece[], from: number, to: num
  * Walks JSON text once and replaces strings; every other octet stays. Chunks may end anywhere: at most one string of bounded
  * length is held back. Text that is not JSON passes too.
  */
-export const createJsonScanner = (rules: StringRules): ChunkMapper => {
+class JsonScanner implements ChunkMapper {
+  readonly #rules: StringRules
   // An array of small numbers: allocating a buffer takes longer than walking a small content.
-  const containers: number[] = []
-  let depth = 0
-  let kind: ValueKind = valueKinds.plain
-  let expectsKey = false
-  let mode: 'structure' | 'candidate' | 'skip' | 'blind' = 'structure'
-  let escaped = false
-  let pending: Buffer = nothing
+  readonly #containers: number[] = []
+  #depth = 0
+  #kind: ValueKind = valueKinds.plain
+  #expectsKey = false
+  #mode: 'structure' | 'candidate' | 'skip' | 'blind' = 'structure'
+  #escaped = false
+  #pending: Buffer = nothing
   // Replacements in the current chunk.
-  let output: Piece[] = []
-  let copied = 0
-  let tokenStart = 0
+  #output: Piece[] = []
+  #copied = 0
+  #tokenStart = 0
 
-  const top = (): number => (depth === 0 ? 0 : (containers[depth - 1] as number))
-  const containerKind = (): ValueKind => (top() & ~objectBit) as ValueKind
+  constructor(rules: StringRules) {
+    this.#rules = rules
+  }
 
-  const open = (isObject: boolean): void => {
-    if (depth === maxDepth) {
-      mode = 'blind'
+  readonly push = (chunk: Buffer): Buffer => {
+    if (this.#mode === 'blind' || chunk.length === 0) return chunk
+    const content = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk])
+    this.#output = []
+    this.#copied = 0
+    this.#tokenStart = 0
+    this.#walk(content, this.#pending.length)
+    return this.#flush(content)
+  }
+
+  readonly end = (): Buffer => {
+    const rest = this.#pending
+    this.#pending = nothing
+    return rest
+  }
+
+  #top(): number {
+    return this.#depth === 0 ? 0 : (this.#containers[this.#depth - 1] as number)
+  }
+
+  #containerKind(): ValueKind {
+    return (this.#top() & ~objectBit) as ValueKind
+  }
+
+  #open(isObject: boolean): void {
+    if (this.#depth === maxDepth) {
+      this.#mode = 'blind'
       return
     }
-    containers[depth++] = containerBits(isObject, kind)
-    expectsKey = isObject
-    kind = isObject ? valueKinds.plain : containerKind()
+    this.#containers[this.#depth++] = containerBits(isObject, this.#kind)
+    this.#expectsKey = isObject
+    this.#kind = isObject ? valueKinds.plain : this.#containerKind()
   }
 
-  const close = (): void => {
-    if (depth > 0) depth--
-    expectsKey = false
-    kind = valueKinds.plain
+  #close(): void {
+    if (this.#depth > 0) this.#depth--
+    this.#expectsKey = false
+    this.#kind = valueKinds.plain
   }
 
-  const separate = (): void => {
-    expectsKey = (top() & objectBit) !== 0
-    kind = expectsKey ? valueKinds.plain : containerKind()
+  #separate(): void {
+    this.#expectsKey = (this.#top() & objectBit) !== 0
+    this.#kind = this.#expectsKey ? valueKinds.plain : this.#containerKind()
   }
 
-  const beginString = (content: Buffer, at: number): void => {
-    tokenStart = at
-    mode = expectsKey || rules.mayMapValue(content[at + 1], kind) ? 'candidate' : 'skip'
+  #beginString(content: Buffer, at: number): void {
+    this.#tokenStart = at
+    this.#mode =
+      this.#expectsKey || this.#rules.mayMapValue(content[at + 1], this.#kind) ? 'candidate' : 'skip'
   }
 
-  const onStructure = (content: Buffer, at: number): void => {
+  #onStructure(content: Buffer, at: number): void {
     switch (content[at]) {
       case quote:
-        beginString(content, at)
+        this.#beginString(content, at)
         break
       case 0x2c: // ,
-        separate()
+        this.#separate()
         break
       case 0x7b: // {
-        open(true)
+        this.#open(true)
         break
       case 0x5b: // [
-        open(false)
+        this.#open(false)
         break
       case 0x7d: // }
       case 0x5d: // ]
-        close()
+        this.#close()
         break
     }
   }
 
   /** Walks to the position behind the next quote that opens a string. */
-  const walkStructure = (content: Buffer, from: number): number => {
+  #walkStructure(content: Buffer, from: number): number {
     let at = from
-    while (mode === 'structure') {
+    while (this.#mode === 'structure') {
       at = nextStructural(content, at)
       if (at === content.length) break
-      onStructure(content, at++)
+      this.#onStructure(content, at++)
     }
     return at
   }
 
   /** Position of the quote that closes the string, or the end of the content so far. */
-  const walkString = (content: Buffer, from: number): number => {
+  #walkString(content: Buffer, from: number): number {
     let at = from
-    if (escaped && at < content.length) {
-      escaped = false
+    if (this.#escaped && at < content.length) {
+      this.#escaped = false
       at++
     }
     for (at = nextInString(content, at); at < content.length; at = nextInString(content, at + 1)) {
       if (content[at] === quote) return at
-      if (++at === content.length) escaped = true
+      if (++at === content.length) this.#escaped = true
     }
     return content.length
   }
 
-  const replace = (end: number, text: string | undefined): void => {
+  #replace(end: number, text: string | undefined): void {
     if (text === undefined) return
-    output.push({ from: copied, to: tokenStart + 1, text })
-    copied = end
+    this.#output.push({ from: this.#copied, to: this.#tokenStart + 1, text })
+    this.#copied = end
   }
 
-  const finishCandidate = (content: Buffer, end: number): void => {
-    const start = tokenStart + 1
-    if (expectsKey) {
-      const within = containerKind()
+  #finishCandidate(content: Buffer, end: number): void {
+    const start = this.#tokenStart + 1
+    if (this.#expectsKey) {
+      const within = this.#containerKind()
       const replacement =
-        end - start > rules.maxKeyLength(within) ? undefined : rules.key(content, start, end, within)
-      replace(end, replacement?.text)
-      kind = replacement?.opens ?? valueKinds.plain
-    } else if (end - start <= rules.maxValueLength) {
-      replace(end, rules.value(content, start, end, kind))
+        end - start > this.#rules.maxKeyLength(within)
+          ? undefined
+          : this.#rules.key(content, start, end, within)
+      this.#replace(end, replacement?.text)
+      this.#kind = replacement?.opens ?? valueKinds.plain
+    } else if (end - start <= this.#rules.maxValueLength) {
+      this.#replace(end, this.#rules.value(content, start, end, this.#kind))
     }
   }
 
-  const finishString = (content: Buffer, end: number): void => {
-    if (mode === 'candidate') finishCandidate(content, end)
-    else kind = expectsKey ? valueKinds.plain : kind
-    expectsKey = false
-    mode = 'structure'
+  #finishString(content: Buffer, end: number): void {
+    if (this.#mode === 'candidate') this.#finishCandidate(content, end)
+    else this.#kind = this.#expectsKey ? valueKinds.plain : this.#kind
+    this.#expectsKey = false
+    this.#mode = 'structure'
   }
 
-  const isTooLong = (length: number): boolean =>
-    length > 1 + (expectsKey ? rules.maxKeyLength(containerKind()) : rules.maxValueLength)
+  #isTooLong(length: number): boolean {
+    return (
+      length >
+      1 + (this.#expectsKey ? this.#rules.maxKeyLength(this.#containerKind()) : this.#rules.maxValueLength)
+    )
+  }
 
   /** The output for the chunk; an unfinished candidate is held back. */
-  const flush = (content: Buffer): Buffer => {
-    if (mode === 'candidate' && isTooLong(content.length - tokenStart)) mode = 'skip'
-    const end = mode === 'candidate' ? tokenStart : content.length
+  #flush(content: Buffer): Buffer {
+    if (this.#mode === 'candidate' && this.#isTooLong(content.length - this.#tokenStart)) this.#mode = 'skip'
+    const end = this.#mode === 'candidate' ? this.#tokenStart : content.length
     // A copy, so that a few octets do not keep a whole chunk alive.
-    pending = mode === 'candidate' ? Buffer.from(content.subarray(tokenStart)) : nothing
-    if (output.length === 0) return end === content.length ? content : content.subarray(copied, end)
-    return joined(content, output, copied, end)
+    this.#pending = this.#mode === 'candidate' ? Buffer.from(content.subarray(this.#tokenStart)) : nothing
+    if (this.#output.length === 0)
+      return end === content.length ? content : content.subarray(this.#copied, end)
+    return joined(content, this.#output, this.#copied, end)
   }
 
-  const walk = (content: Buffer, from: number): void => {
+  #walk(content: Buffer, from: number): void {
     let at = from
-    while (at < content.length && mode !== 'blind') {
-      if (mode === 'structure') at = walkStructure(content, at)
+    while (at < content.length && this.#mode !== 'blind') {
+      if (this.#mode === 'structure') at = this.#walkStructure(content, at)
       else {
-        at = walkString(content, at)
-        if (at < content.length) finishString(content, at++)
+        at = this.#walkString(content, at)
+        if (at < content.length) this.#finishString(content, at++)
       }
     }
   }
-
-  return {
-    push: (chunk) => {
-      if (mode === 'blind' || chunk.length === 0) return chunk
-      const content = pending.length === 0 ? chunk : Buffer.concat([pending, chunk])
-      output = []
-      copied = 0
-      tokenStart = 0
-      walk(content, pending.length)
-      return flush(content)
-    },
-    end: () => {
-      const rest = pending
-      pending = nothing
-      return rest
-    },
-  }
 }
+
+export const createJsonScanner = (rules: StringRules): ChunkMapper => new JsonScanner(rules)

@@ -191,116 +191,145 @@ const parentOf = ({ before, after }: Pick<PostChange, 'before' | 'after'>): numb
  * Gives the tags that changes reach. A response that the companion describes completely is reached by changes of its listed parts, any
  * other one by the same table as a write through the gateway. undefined when the changes may reach everything of the service.
  */
-export const createChangedTags = (
-  names: TagNames,
-  table: Readonly<Record<string, CollectionTags>>,
-  writtenTags: (write: SiteWrite) => readonly string[],
-): ((changes: readonly Change[]) => readonly string[] | undefined) => {
-  const ofItem = (reported: Item): readonly string[] | undefined => {
+class ChangedTags {
+  readonly #names: TagNames
+  readonly #table: Readonly<Record<string, CollectionTags>>
+  readonly #writtenTags: (write: SiteWrite) => readonly string[]
+
+  constructor(
+    names: TagNames,
+    table: Readonly<Record<string, CollectionTags>>,
+    writtenTags: (write: SiteWrite) => readonly string[],
+  ) {
+    this.#names = names
+    this.#table = table
+    this.#writtenTags = writtenTags
+  }
+
+  #ofItem(reported: Item): readonly string[] | undefined {
     const item = isKnown(reported) ? reported : { ...reported, before: undefined, after: undefined }
-    const entry = lookUp(table, item.collection)
+    const entry = lookUp(this.#table, item.collection)
     if (entry === undefined || Object.values(entry.effects).includes('everything')) return undefined
-    const tags = actionsOf(item).flatMap((action) => writtenTags(asWrite(item, entry, action)))
-    return reachedAsWhole.has(item.collection) ? [...tags, names.any(item.collection)] : tags
+    const tags = actionsOf(item).flatMap((action) => this.#writtenTags(asWrite(item, entry, action)))
+    return reachedAsWhole.has(item.collection) ? [...tags, this.#names.any(item.collection)] : tags
   }
 
   /** The tag of responses that are not described completely. Without lists the object is visible to editors only, by its id. */
-  const seen = (isSeen: boolean): readonly string[] => (isSeen ? [names.companionUnknown] : [])
+  #seen(isSeen: boolean): readonly string[] {
+    return isSeen ? [this.#names.companionUnknown] : []
+  }
 
-  const ofRevision = (change: PostChange): readonly string[] => {
+  #ofRevision(change: PostChange): readonly string[] {
     const parent = parentOf(change)
     // The companion reports its post as well.
     if (parent === undefined) return []
     const tags = revisedCollections.flatMap((collection) =>
-      [names.item, names.revisionsOf, names.autosavesOf].map((tag) => tag(collection, String(parent))),
+      [this.#names.item, this.#names.revisionsOf, this.#names.autosavesOf].map((tag) =>
+        tag(collection, String(parent)),
+      ),
     )
-    const any = [...reachedAsWhole].map(names.any)
-    const post = tagOfBlog(names, change.blog)('p', String(parent))
-    return [...tags.filter((tag) => tag !== undefined), ...any, names.unknown, names.opaque, post]
+    const any = [...reachedAsWhole].map(this.#names.any)
+    const post = tagOfBlog(this.#names, change.blog)('p', String(parent))
+    return [...tags.filter((tag) => tag !== undefined), ...any, this.#names.unknown, this.#names.opaque, post]
   }
 
-  const ofPost = (change: PostChange): readonly string[] | undefined => {
+  #ofPost(change: PostChange): readonly string[] | undefined {
     const { id, type, before, after } = change
-    if (type === 'revision') return ofRevision(change)
+    if (type === 'revision') return this.#ofRevision(change)
     if (hiddenTypes.has(type)) return []
     const collection = lookUp(collectionOfChangedType, type)
     if (collection === undefined || collection === 'comments' || id <= 0) return undefined
     const item = { collection, id, before, after, hasStatuses: true }
-    const tags = ofItem(item)
+    const tags = this.#ofItem(item)
     if (tags === undefined) return undefined
-    const hidden = lookUp(table, collection)?.refinement?.hidden ?? []
+    const hidden = lookUp(this.#table, collection)?.refinement?.hidden ?? []
     const isListed = !isHidden(before, hidden) || !isHidden(after, hidden)
-    return [...tags, ...seen(isListed)]
+    return [...tags, ...this.#seen(isListed)]
   }
 
-  const ofTerm = (change: Extract<Change, { kind: 'term' }>): readonly string[] | undefined => {
+  #ofTerm(change: Extract<Change, { kind: 'term' }>): readonly string[] | undefined {
     const { id, before, after } = change
     const collection = lookUp(collectionOfChangedTaxonomy, change.taxonomy)
     if (collection === undefined || id <= 0) return undefined
-    const tags = ofItem({ collection, id, before, after, hasStatuses: false })
-    return tags && [...tags, ...seen(true)]
+    const tags = this.#ofItem({ collection, id, before, after, hasStatuses: false })
+    return tags && [...tags, ...this.#seen(true)]
   }
 
-  const ofComment = (change: Extract<Change, { kind: 'comment' }>): readonly string[] | undefined => {
+  #ofComment(change: Extract<Change, { kind: 'comment' }>): readonly string[] | undefined {
     const { id, post, before, after } = change
     const withPost = (state: MaybeState): MaybeState => state && { ...state, post }
     const states = { before: withPost(before), after: withPost(after) }
     const item = { collection: 'comments', id, ...states, hasStatuses: true }
-    const tags = ofItem(item)
-    return tags && [...tags, ...seen(true)]
+    const tags = this.#ofItem(item)
+    return tags && [...tags, ...this.#seen(true)]
   }
 
   /** Content that gets another author, or is deleted with a user, has its own changes. */
-  const ofUser = (id: number): readonly string[] | undefined => {
-    const entry = lookUp(table, 'users')
+  #ofUser(id: number): readonly string[] | undefined {
+    const entry = lookUp(this.#table, 'users')
     if (entry === undefined) return undefined
-    const tags = writtenTags(asWrite({ ...unknownItem, collection: 'users', id }, entry, 'update'))
-    return [...tags, names.any('users'), names.any('media'), names.callers, ...seen(true)]
-  }
-
-  const ofOption = (name: string): readonly string[] | undefined => {
-    if (isHarmlessOption(name)) return []
-    const collection = lookUp(collectionOfOption, name)
-    if (collection !== undefined) {
-      const tags = ofItem({ ...unknownItem, collection })
-      return tags && [...tags, names.companionUnknown]
-    }
-    const argument = lookUp(argumentOfOption, name)
-    const settings = lookUp(table, 'settings')
-    if (argument === undefined || settings === undefined) return undefined
-    const item: Item = { ...unknownItem, collection: 'settings', after: {} }
+    const tags = this.#writtenTags(asWrite({ ...unknownItem, collection: 'users', id }, entry, 'update'))
     return [
-      ...writtenTags({ ...asWrite(item, settings, 'update'), given: [argument] }),
-      names.companionUnknown,
+      ...tags,
+      this.#names.any('users'),
+      this.#names.any('media'),
+      this.#names.callers,
+      ...this.#seen(true),
     ]
   }
 
-  const ofOne = (change: Change): readonly string[] | undefined => {
+  #ofOption(name: string): readonly string[] | undefined {
+    if (isHarmlessOption(name)) return []
+    const collection = lookUp(collectionOfOption, name)
+    if (collection !== undefined) {
+      const tags = this.#ofItem({ ...unknownItem, collection })
+      return tags && [...tags, this.#names.companionUnknown]
+    }
+    const argument = lookUp(argumentOfOption, name)
+    const settings = lookUp(this.#table, 'settings')
+    if (argument === undefined || settings === undefined) return undefined
+    const item: Item = { ...unknownItem, collection: 'settings', after: {} }
+    return [
+      ...this.#writtenTags({ ...asWrite(item, settings, 'update'), given: [argument] }),
+      this.#names.companionUnknown,
+    ]
+  }
+
+  #ofOne(change: Change): readonly string[] | undefined {
     switch (change.kind) {
       case 'post':
-        return ofPost(change)
+        return this.#ofPost(change)
       case 'term':
-        return ofTerm(change)
+        return this.#ofTerm(change)
       case 'comment':
-        return ofComment(change)
+        return this.#ofComment(change)
       case 'user':
-        return ofUser(change.id)
+        return this.#ofUser(change.id)
       case 'option':
-        return ofOption(change.name)
+        return this.#ofOption(change.name)
       case 'table':
       case 'all':
         return undefined
     }
   }
 
-  return (changes) => {
+  of(changes: readonly Change[]): readonly string[] | undefined {
     const tags = new Set<string>()
     for (const change of changes) {
-      const described = describedChange(names, change)
+      const described = describedChange(this.#names, change)
       if (described === undefined || tags.size > maxTags) return undefined
-      for (const tag of ofOne(change) ?? [names.undescribed]) tags.add(tag)
+      for (const tag of this.#ofOne(change) ?? [this.#names.undescribed]) tags.add(tag)
       for (const tag of described) tags.add(tag)
     }
     return [...tags]
   }
+}
+
+export const createChangedTags = (
+  names: TagNames,
+  table: Readonly<Record<string, CollectionTags>>,
+  writtenTags: (write: SiteWrite) => readonly string[],
+): ((changes: readonly Change[]) => readonly string[] | undefined) => {
+  const changedTags = new ChangedTags(names, table, writtenTags)
+  return (changes) => changedTags.of(changes)
 }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { atOnce } from '../../../../src/http/bodies/turns.ts'
 import type { ApiBundle } from '../../../../src/openapi/document/bundle.ts'
 import { cutEndlessReferences } from '../../../../src/openapi/document/load-document.ts'
-import { createSchemaTranslator } from '../../../../src/openapi/document/request-schema.ts'
+import { SchemaTranslator } from '../../../../src/openapi/document/request-schema.ts'
 import { createSchemaChecker } from '../../../../src/openapi/requests/schema-checker.ts'
 import { readExactJson } from '../../../../src/openapi/requests/values.ts'
 
@@ -43,10 +43,10 @@ const metaSchemas = Object.fromEntries(
 const ours = (schema: unknown): Check => {
   const files = { 'schema.json': schema, ...suite.remotes, ...metaSchemas }
   const bundle: ApiBundle = { root: 'schema.json', files }
-  const { translate, definitions } = createSchemaTranslator(bundle, '3.1', 'request')
-  const translated = translate({ file: 'schema.json', path: [], node: schema })
-  cutEndlessReferences(definitions)
-  const { check } = createSchemaChecker(definitions)
+  const translator = new SchemaTranslator(bundle, '3.1', 'request')
+  const translated = translator.translate({ file: 'schema.json', path: [], node: schema })
+  cutEndlessReferences(translator.definitions)
+  const { check } = createSchemaChecker(translator.definitions)
   return (data) => {
     const content = Buffer.from(JSON.stringify(data))
     const reading = atOnce(readExactJson(content, { jsonDepth: 64, hasStrictIntegers: false }))

@@ -5,24 +5,28 @@ export type PipelinedGets = {
   readonly origin: string
   /** Targets in the order in which they are asked for. */
   readonly targetOf: (turn: number) => string
+  /** JSON, sent by POST. */
+  readonly contentOf?: (turn: number) => string
   readonly count: number
   readonly connections: number
+  /** Requests in flight on each connection; 1: none is pipelined. */
+  readonly depth?: number
 }
-
-/** Requests in flight on each connection. */
-const depth = 16
 
 /** In no content of the bench. */
 const mark = Buffer.from('HTTP/1.1 ')
 const good = Buffer.from('HTTP/1.1 200')
 
+const requestText = ({ targetOf, contentOf }: PipelinedGets, turn: number): string => {
+  const target = targetOf(turn)
+  if (contentOf === undefined) return `GET ${target} HTTP/1.1\r\nHost: bench\r\n\r\n`
+  const content = contentOf(turn)
+  return `POST ${target} HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(content)}\r\n\r\n${content}`
+}
+
 /** Sends GETs on some connections, several at a time on each; returns how many were answered with 200. */
-export const pipelinedGets = async ({
-  origin,
-  targetOf,
-  count,
-  connections,
-}: PipelinedGets): Promise<number> => {
+export const pipelinedGets = async (gets: PipelinedGets): Promise<number> => {
+  const { origin, count, connections, depth = 16 } = gets
   const { hostname, port } = new URL(origin)
   let sent = 0
   let successes = 0
@@ -34,7 +38,7 @@ export const pipelinedGets = async ({
     const ask = (): void => {
       let text = ''
       for (; waiting < depth && sent < count; waiting += 1, sent += 1) {
-        text += `GET ${targetOf(sent)} HTTP/1.1\r\nHost: bench\r\n\r\n`
+        text += requestText(gets, sent)
       }
       if (text !== '') socket.write(text)
       else if (waiting === 0) socket.end()

@@ -5,9 +5,10 @@ import { conditionalHeaders } from '../http/conditional/preconditions.ts'
 import { type AnyOrigin, plainOrigin, withCorsHeaders } from '../http/headers/cors.ts'
 import { withTraces } from '../http/headers/credential-headers.ts'
 import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
+import { memoizeByObject } from '../http/memo.ts'
 import { type GatewayResponse, type ResponseOrPromise, whenKnown } from '../http/message.ts'
 import { isHead, isKeyedByContent, isPost } from '../http/methods.ts'
-import { requestTags } from '../service/contract.ts'
+import { type ContentMeaning, requestTags } from '../service/contract.ts'
 import type { Decision } from '../service/decide.ts'
 import type { Outgoing, ValidatedContext } from './exchange.ts'
 import { codingsToStore } from './forward/accepted-codings.ts'
@@ -160,9 +161,22 @@ const contentPart = ({
     : undefined
 }
 
+/** Of requests that only their meaning tells apart: contracts give the same object for the same content, as long as they remember it. */
+const partitionsByMeaning = memoizeByObject((partitionOf: CacheDeps['partitionOf']) =>
+  memoizeByObject(
+    (meaning: ContentMeaning): ReadPartition => ({
+      ...{ kind: 'public', hasUndeclared: false },
+      name: partitionOf(JSON.stringify([null, null, null, [meaning.key]])),
+    }),
+  ),
+)
+
 /** The partition of the credential and of the headers and content in the key, or the one that all share. */
 const partitionFor = (deps: CacheDeps, decision: Read, requestContext: ValidatedContext): ReadPartition => {
-  const { variant } = requestContext
+  const { variant, meaning } = requestContext
+  const isPublic = decision.partition === 'public' && decision.keyed === undefined
+  if (meaning !== undefined && isPublic && variant === undefined)
+    return partitionsByMeaning(deps.partitionOf)(meaning)
   const content = contentPart(requestContext)
   const perCredential = decision.partition === 'credential' ? decision : undefined
   const kind = {

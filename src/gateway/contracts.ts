@@ -6,7 +6,8 @@ import { endpointIssues } from '../graphql/endpoint-checks.ts'
 import { onlyReads } from '../graphql/only-reads.ts'
 import { hasCredentialParameter } from '../http/headers/credential-headers.ts'
 import type { HeaderChanges } from '../http/headers/header-lines.ts'
-import { urlAtHost } from '../http/targets.ts'
+import { memoize } from '../http/memo.ts'
+import { targetParts, urlAtHost } from '../http/targets.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createDocumentContract, createPlantsContract, plantStoreRequests } from '../openapi/contract.ts'
 import { batchPath } from '../openapi/document/operation.ts'
@@ -76,14 +77,29 @@ export const contractOf = async (
 ): Promise<Contract> => {
   const contract = await createContract(service, limitsOf(service, general), feedLifetime)
   const { harmlessParameters } = service.cache
+  const uncacheableReasonOf: Contract['uncacheableReasonOf'] = (path, query) =>
+    contract.uncacheableReasonOf(path, query) ??
+    (hasCredentialParameter(query, harmlessParameters) ? 'api-key' : undefined)
   return {
     ...contract,
     scheduledTasks: tasksBehind[service.contract],
     harmlessWrite: harmlessWritesOf(service, onlyReads),
-    uncacheableReasonOf: (path, query) =>
-      contract.uncacheableReasonOf(path, query) ??
-      (hasCredentialParameter(query, harmlessParameters) ? 'api-key' : undefined),
+    uncacheableReasonOf:
+      contract.effectByContent === true ? memoizedByTarget(uncacheableReasonOf) : uncacheableReasonOf,
   }
+}
+
+/** Other contracts' targets are recalled with all that follows from them; documents in the URL are long to decode. */
+const memoizedByTarget = (read: Contract['uncacheableReasonOf']): Contract['uncacheableReasonOf'] => {
+  const reasonOf = memoize(
+    (target) => {
+      const { path, query } = targetParts(target)
+      return read(path, query)
+    },
+    256,
+    4096,
+  )
+  return (path, query) => reasonOf(`${path}?${query}`)
 }
 
 const checks: { readonly [name in ContractName]?: UpstreamChecks } = {

@@ -75,13 +75,14 @@ export const createLastNumbers = (maxTexts: number) => {
 export const memoize = <Result>(
   read: (text: string) => Result,
   perHalf = 256,
+  maxLength = longest,
 ): ((text: string) => Result) => {
   const recent = createRecentValues<{ readonly result: Result }>(2 * perHalf)
   return (text) => {
     const entry = recent.get(text)
     if (entry !== undefined) return entry.result
     const result = read(text)
-    if (text.length <= longest) recent.set(text, { result })
+    if (text.length <= maxLength) recent.set(text, { result })
     return result
   }
 }

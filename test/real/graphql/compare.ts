@@ -1,8 +1,8 @@
 import { ask, askWordPress, type GraphqlWorld, type Shown } from './world.ts'
 
-type Count = { unchanged: number; left: number }
+export type Count = { unchanged: number; left: number }
 
-const shareOf = ({ unchanged, left }: Count): number => (unchanged === 0 ? 1 : left / unchanged)
+export const shareOf = ({ unchanged, left }: Count): number => (unchanged === 0 ? 1 : left / unchanged)
 
 /** What writes leave of the stored responses to these queries, and whether any is older than WordPress. */
 export class Comparison {
@@ -39,12 +39,12 @@ export class Comparison {
     this.#before = shown
   }
 
-  /** Of the responses that writes did not change, the share that they have left in the cache; also by the kind of write. */
-  get left(): { readonly all: number; readonly byWrite: readonly string[] } {
+  /** Of the responses that writes did not change, those that they have left in the cache; also by the kind of write. */
+  get left(): { readonly all: Count; readonly byWrite: readonly string[] } {
     const counts = [...this.#byWrite.values()]
     const sum = (of: keyof Count): number => counts.reduce((total, count) => total + count[of], 0)
     return {
-      all: shareOf({ unchanged: sum('unchanged'), left: sum('left') }),
+      all: { unchanged: sum('unchanged'), left: sum('left') },
       byWrite: [...this.#byWrite].map(([write, count]) => `${write} ${shareOf(count).toFixed(2)}`),
     }
   }

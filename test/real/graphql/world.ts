@@ -1,4 +1,4 @@
-import { expect } from 'vitest'
+import { setTimeout as pause } from 'node:timers/promises'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { freePort } from '../../support/ports.ts'
 import { token } from '../companion/intake.ts'
@@ -19,6 +19,14 @@ export type GraphqlWorld = {
   /** The administrator's browser, through the gateway. */
   readonly browser: Browser
   stop(): Promise<void>
+}
+
+/** Also outside of a test, where nothing polls. */
+const until = async (what: string, isTrue: () => Promise<boolean>): Promise<void> => {
+  for (let times = 0; !(await isTrue()); times += 1) {
+    if (times > 600) throw new Error(`not after a minute: ${what}`)
+    await pause(100)
+  }
 }
 
 export const openGraphqlWorld = async (
@@ -46,14 +54,12 @@ export const openGraphqlWorld = async (
       pages: { contract: 'open', mount: '/', upstream, cache: { harmlessWrites: ['heartbeat'] } },
     },
   })
-  const timeout = 60_000
-  await expect
-    .poll(() => fetch(`${gateway.publicAddress}${root}/`).then(({ status }) => status), { timeout })
-    .toBe(200)
+  await until('the site answers', async () => (await fetch(`${gateway.publicAddress}${root}/`)).ok)
   if (withCompanion)
-    await expect
-      .poll(() => gateway.metric('trellis_changes_state', 'service="graph"', 'state="heard"'), { timeout })
-      .toBe(1)
+    await until(
+      'its changes are heard of',
+      async () => (await gateway.metric('trellis_changes_state', 'service="graph"', 'state="heard"')) === 1,
+    )
   const browser = new Browser(gateway.publicAddress)
   await browser.login()
   return {

@@ -6,6 +6,7 @@ import { isPreflight } from '../../http/headers/cors.ts'
 import { routedMethods } from '../../http/methods.ts'
 import type { EdgeHandlers } from '../listener.ts'
 import type { Agreed } from '../websocket/handshake.ts'
+import { frontPageHeaders } from './front-page.ts'
 import { type Choice, type ServiceChoices, serviceOf } from './service-choices.ts'
 
 declare module 'fastify' {
@@ -38,14 +39,6 @@ const chosenService = ({ choice }: FastifyRequest): Service => {
 }
 
 const noQuery: Record<string, never> = {}
-
-const pageHeaders = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy':
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'",
-  'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
-}
 
 export type RoutesOptions = {
   readonly choices: ServiceChoices
@@ -156,8 +149,9 @@ const addWebSockets = async (
 }
 
 const addFrontPage = (server: FastifyInstance, { frontPage }: RoutesOptions): void => {
-  if (frontPage !== undefined)
-    server.get('/', (_request, reply) => reply.headers(pageHeaders).send(frontPage))
+  if (frontPage === undefined) return
+  const headers = frontPageHeaders(frontPage)
+  server.get('/', (_request, reply) => reply.headers(headers).send(frontPage))
 }
 
 /** The Fastify application in front of all services. */

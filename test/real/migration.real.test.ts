@@ -13,12 +13,13 @@ import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 const document = await readFile(new URL('../../docs/migration.md', import.meta.url), 'utf8')
 
 const section = (title: string): string =>
-  document.split(/^### /m).find((part) => part.startsWith(`${title}\n`)) ?? ''
+  document.split(/^## /m).find((part) => part.startsWith(`${title}\n`)) ?? ''
 
-const block = (language: string): string => blocksOf(section('Before'), language)[0] ?? ''
+const block = (language: string): string =>
+  blocksOf(section('1. Write the same for Trellis'), language)[0] ?? ''
 
-const beside = shownCommands(section('Beside nginx'))
-const instead = shownCommands(section('Instead of nginx'))
+const beside = shownCommands(section('2. Run both side by side'))
+const instead = shownCommands(section('3. Give Trellis the port of nginx'))
 
 let folder: string
 let wordpress: WordPress

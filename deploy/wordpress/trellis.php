@@ -2300,8 +2300,8 @@ final class Trellis_Tags {
 	/** Groups of the object cache, and the letter of their ids. */
 	const GROUPS = array( 'posts' => 'p', 'post_meta' => 'p', 'terms' => 't', 'term_meta' => 't', 'comment' => 'c', 'comment_meta' => 'c', 'users' => 'u', 'user_meta' => 'u' );
 
-	/** Temporary values of WordPress, which are made of files and of the clock. */
-	const KNOWN_TEMPORARY = '/^_(?:site_)?transient_(?:doing_cron$|update_|theme_roots$|wp_theme_files_|wp_core_block_css_files$|php_check_|browser_|available_translations$)/';
+	/** Temporary values that are made of files and of the clock: those of WordPress, and the list of WooCommerce's scripts with their versions. */
+	const KNOWN_TEMPORARY = '/^_(?:site_)?transient_(?:doing_cron$|update_|theme_roots$|wp_theme_files_|wp_core_block_css_files$|php_check_|browser_|available_translations$|woocommerce_blocks_asset_api_script_data)/';
 
 	/** Named beside WPLANG where the option is read by anything but `get_locale`, to which an empty one and none are the same. */
 	const LANGUAGE = 'WPLANG:direct';
@@ -2565,7 +2565,7 @@ final class Trellis_Tags {
 	private function read_option( $name ) {
 		if ( ! $this->is_dispatched && preg_match( '/^(?:widget_.*|sidebars_widgets|rewrite_rules|link_manager_enabled|(theme_mods_.*)|(blog_public))$/D', $name, $part ) && ( 1 === count( $part ) || $this->is_called_by( isset( $part[2] ) ? 'sitemaps_enabled' : '_wp_block_theme_register_classic_sidebars' ) ) ) {
 			$this->structure[ $name ] = true;
-		} elseif ( 'sticky_posts' !== $name || ! $this->is_dispatched || ! $this->asks_if_sticky() ) {
+		} elseif ( 'sticky_posts' !== $name || ! $this->asks_if_sticky() ) {
 			$this->options[ $name ] = true;
 			if ( ! $this->is_dispatched ) {
 				$this->early[ $name ] = true;
@@ -2687,10 +2687,8 @@ final class Trellis_Tags {
 		}
 		$lines = file( $file );
 		// Functions may be others there than those with the same names.
-		if ( preg_match( '/\bnamespace\b|\buse\s+[^;(]*\bfunction\b/i', implode( '', $lines ) ) ) {
-			return false;
-		}
-		$names = array();
+		$has_own = (bool) preg_match( '/\bnamespace\b|\buse\s+[^;(]*\bfunction\b/i', implode( '', $lines ) );
+		$names   = array();
 		foreach ( $code->getParameters() as $parameter ) {
 			if ( $parameter->isPassedByReference() || $parameter->isVariadic() || $parameter->isDefaultValueAvailable() ) {
 				return false;
@@ -2713,7 +2711,8 @@ final class Trellis_Tags {
 				// With another function in these lines it is not known which one this is.
 				return ! array_intersect( array( T_FUNCTION, T_FN ), array_diff_key( $kinds, array( $start => 1 ) ) );
 			}
-			if ( ! $this->is_plain_token( $tokens, $at, $names ) ) {
+			$calls = T_STRING === $kinds[ $at ] && T_OBJECT_OPERATOR !== $kinds[ $at - 1 ] && '(' === $kinds[ $at + 1 ];
+			if ( $calls && $has_own || ! $this->is_plain_token( $tokens, $at, $names ) ) {
 				return false;
 			}
 		}
@@ -2732,13 +2731,17 @@ final class Trellis_Tags {
 			case T_OBJECT_OPERATOR:
 				return T_VARIABLE === $before && T_STRING === $after;
 			case T_STRING:
+				if ( T_OBJECT_OPERATOR === $before && '$this' === $tokens[ $at - 2 ][1] ) {
+					// Set, and not read.
+					return '=' === $after;
+				}
 				if ( T_OBJECT_OPERATOR === $before ) {
 					return in_array( $text, in_array( $tokens[ $at - 2 ][1], $first, true ) ? array_merge( self::PLAIN_OF_FIRST, self::PLAIN_MEMBERS ) : self::PLAIN_MEMBERS, true );
 				}
 				return '(' === $after ? in_array( strtolower( $text ), self::PLAIN_FUNCTIONS, true ) : in_array( strtolower( $text ), array( 'true', 'false', 'null' ), true );
 			case T_VARIABLE:
 				// All of an object, as in JSON, is more than its texts.
-				return '$this' !== $text && '$GLOBALS' !== $text && 0 !== strpos( $text, '$_' ) && ( T_OBJECT_OPERATOR === $after || ! in_array( $text, $others, true ) );
+				return ( '$this' !== $text || T_OBJECT_OPERATOR === $after ) && '$GLOBALS' !== $text && 0 !== strpos( $text, '$_' ) && ( T_OBJECT_OPERATOR === $after || ! in_array( $text, $others, true ) );
 			default:
 				return is_string( $kind ) ? false !== strpos( '{}[]),;=.+-*/%!?:<>', $kind ) : in_array( $kind, self::PLAIN_TOKENS, true );
 		}

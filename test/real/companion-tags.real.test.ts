@@ -162,6 +162,9 @@ describeWith('php', 'the tags of answers', () => {
       await read(path)
       return site.intake.pushes.slice(count).flatMap((push) => push.changes)
     }
+    // The first change after another plugin was added is one of everything.
+    await changesBy({})
+    await changesBy({ description: 'Described before' })
     const described = await changesBy({ description: 'Described' })
     expect(described.filter(({ kind }) => kind === 'option')).toEqual([])
     const moved = await changesBy({ parent: 4 })
@@ -173,6 +176,18 @@ describeWith('php', 'the tags of answers', () => {
     const changes = site.intake.pushes.slice(count).flatMap((push) => push.changes)
     expect(reaches(changes, 'v1;n=1;complete;blogs=1;q=h:category')).toBe(true)
     await site.php(`delete_option( 'category_children' );`)
+  })
+
+  test('a query of posts while plugins load does not make the sticky ones an option of each request', async () => {
+    const query = `<?php if ( isset( $_GET['early'] ) ) { add_action( 'init', function () { get_posts( array( 'post_type' => 'page' ) ); } ); }`
+    await writeFile(`${site.site}/wp-content/mu-plugins/zz-early.php`, query)
+    await read('/wp/v2/posts/10?early=1')
+    const count = site.intake.pushes.length
+    const written = await site.rest('PUT', '/wp/v2/posts/74', { sticky: true })
+    expect([written.status, await written.text()][0]).toBe(200)
+    const reported = () => site.intake.pushes.slice(count).flatMap((push) => push.changes)
+    await expect.poll(reported).toContainEqual({ kind: 'option', name: 'sticky_posts', posts: [74] })
+    await site.rest('PUT', '/wp/v2/posts/74', { sticky: false })
   })
 
   test('a list of what many types have is known by each type', async () => {

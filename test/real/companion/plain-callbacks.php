@@ -4,8 +4,32 @@ function plain_title( $title, $id ) {
 	return trim( $title ) . '!';
 }
 
+final class Plain_Memory {
+	public $kept = array();
+
+	public function forget( $response ) {
+		$this->kept = null;
+		return $response;
+	}
+
+	public function recall( $response ) {
+		$response->data['x'] = $this->kept;
+		return $response;
+	}
+
+	public function add( $response ) {
+		$this->kept['x'] = $response;
+		return $response;
+	}
+}
+
+$memory     = new Plain_Memory();
+$of_their_own = require __DIR__ . '/callbacks-of-their-own.php';
+
 return array(
 	'plain'    => array(
+		'a property that it sets'    => Closure::fromCallable( array( $memory, 'forget' ) ),
+		'no function at all'         => $of_their_own['none'],
 		'a text'                     => function ( $text ) {
 			return '<b>' . strtoupper( $text ) . '</b>';
 		},
@@ -22,6 +46,9 @@ return array(
 		'a function with a name'     => 'plain_title',
 	),
 	'not plain' => array(
+		'a property that it shows' => Closure::fromCallable( array( $memory, 'recall' ) ),
+		'a member of a property'   => Closure::fromCallable( array( $memory, 'add' ) ),
+		'a function of another trim' => $of_their_own['trim'],
 		'the number of comments'   => function ( $response, $post ) {
 			$response->data['comments'] = $post->comment_count;
 			return $response;

@@ -2,7 +2,6 @@ import { siteService, startTestGateway, type TestGateway } from '../../support/g
 import { freePort } from '../../support/ports.ts'
 import { token } from '../companion/intake.ts'
 import { forAll } from '../companion/keep.ts'
-import { readMany } from '../read-many.ts'
 import { type Core, pluginsOf } from './archives.ts'
 import { coreRoutes, type Ids, idsOn, readsOf, readsOfPlugins } from './reads.ts'
 import { type RealSite, startRealSite } from './start-real-site.ts'
@@ -119,14 +118,9 @@ export const storeAll = async (
   return paths.filter((path) => stored.has(path))
 }
 
-/** What WordPress itself says: many responses in one request, and those that differ by their own. */
+/** Those that WordPress itself answers otherwise. A request with many reads in it has other fields of ACF, and writes what pages write. */
 const staleAmong = async (site: RealSite, hits: ReadonlyMap<string, string>): Promise<readonly string[]> => {
-  const asked = [...hits.keys()].map((route) => ({ route, user: 0 }))
-  const responses = await readMany(site.origin, asked)
-  const texts = await forAll([...hits], async ([path, text]) => {
-    const own = withoutPorts(responses[[...hits.keys()].indexOf(path)]?.body ?? '')
-    return own === text ? own : (await read(site.origin, path)).text
-  })
+  const texts = await forAll([...hits.keys()], async (path) => (await read(site.origin, path)).text)
   return [...hits].filter(([, text], at) => text !== texts[at]).map(([path]) => path)
 }
 
@@ -199,7 +193,20 @@ export const measureSite = async (
 
 /** Share of the stored responses that the writes left, in the mean. */
 export const meanLeft = ({ writes }: SiteMeasurement): number =>
-  writes.reduce((sum, { left, stored }) => sum + (stored === 0 ? 0 : left / stored), 0) / writes.length
+  writes.reduce((sum, one) => sum + shareOf(one), 0) / writes.length
+
+const shareOf = ({ left, stored }: LeftByWrite): number => (stored === 0 ? 0 : left / stored)
+
+/** Writes that leave less with the companion than without it. */
+export const lessWithCompanion = (
+  without: SiteMeasurement,
+  withCompanion: SiteMeasurement,
+): readonly string[] =>
+  withCompanion.writes.flatMap((one) => {
+    const other = without.writes.find(({ write }) => write === one.write)
+    if (other === undefined || shareOf(one) >= shareOf(other)) return []
+    return [`${one.write}: ${one.left}/${one.stored}, without it ${other.left}/${other.stored}`]
+  })
 
 const percent = (share: number): string => `${(100 * share).toFixed(0)} %`
 

@@ -26,14 +26,20 @@ export type Advice = LostHits & {
   readonly yaml?: string
 }
 
+/** Operations of GraphQL stand in the place of routes; these have no name of their own. */
+const isOperation = (route: string): boolean => /^(?:query|mutation|subscription|batch)\b/.test(route)
+const namelessOperations: ReadonlySet<string> = new Set(['query', 'query other', 'batch'])
+
 /** Which rule matches a route: `/posts/{id}` is `/posts/*`. What has no row may be any path. */
-const pattern = (route: string): string =>
-  route.startsWith('/') ? route.replaceAll(/\{[^}]*\}/g, '*') : '/**'
+const pattern = (route: string): string => {
+  if (isOperation(route)) return namelessOperations.has(route) ? 'query *' : route
+  return `GET ${route.startsWith('/') ? route.replaceAll(/\{[^}]*\}/g, '*') : '/**'}`
+}
 
 const rule = (route: string, more: string): readonly string[] => [
   'cache:',
   '  rules:',
-  `    - { match: 'GET ${pattern(route)}', ${more} }`,
+  `    - { match: '${pattern(route)}', ${more} }`,
 ]
 
 const nothing = (text: string): Advised => ({ text })
@@ -77,9 +83,9 @@ const advised: Readonly<Partial<Record<Advisable, (route: string) => Advised>>> 
     text: 'the upstream says `private`. Store a response for each credential, or overrule it',
     settings: rule(route, 'ttl: 60s, override: true, scope: credential'),
   }),
-  status: () => ({
+  status: (route) => ({
     text: 'these responses have another status than 200. Responses with 404 and 410 can be stored',
-    settings: ['cache:', '  rules:', "    - { match: 'GET /**', ttl: 60s, negativeTtl: 10s }"],
+    settings: rule(isOperation(route) ? 'query' : '', 'ttl: 60s, negativeTtl: 10s'),
   }),
   'set-cookie': () => nothing('these responses set a cookie. Set none on this route'),
   token: () => ({
@@ -101,8 +107,10 @@ const advised: Readonly<Partial<Record<Advisable, (route: string) => Advised>>> 
     ),
   coding: () => nothing('these responses have a `Content-Encoding` that cannot be undone. Send gzip or br'),
   emptied: (route) => ({
+    ...(isOperation(route.split(' ').slice(1).join(' '))
+      ? {}
+      : { settings: ['cache:', `  harmlessWrites: ['${route.replaceAll(/\{[^}]*\}/g, '*')}']`] }),
     text: `${route} emptied the cache. If it changes nothing that readers see, say so; on a WordPress the companion plugin knows what each request changed`,
-    settings: ['cache:', `  harmlessWrites: ['${route.replaceAll(/\{[^}]*\}/g, '*')}']`],
   }),
 }
 

@@ -328,6 +328,7 @@ const readyFrom = (
     report({ kind: 'undeclared-parameters', service: service.name, handling, count: names.length })
   }
   const ready = asReady(context, canonical, content)
+  if (canonical.meaning !== undefined) ready.record.route = canonical.meaning.operation
   // Only what follows from the target alone.
   const mayBeRecalled = isGet(request.method) && content === undefined && matching.kind === 'found'
   if (mayBeRecalled && matching.endpoint.readsHeaders !== true) {

@@ -202,7 +202,7 @@ export type Client = {
 
 /** What happened to a request: written on its way, read at its end. */
 type ExchangeRecord = {
-  /** Template of the row, `unlisted` or `unmatched`. */
+  /** Template of the row, `unlisted` or `unmatched`; the operation, where the content decides it. */
   route: string
   cache: CacheOutcome
   /** Milliseconds spent waiting for the upstream's head. */

@@ -75,7 +75,8 @@ export const createGraphqlContract = (
   config: GraphqlConfig,
   { limits, policyFor, companion, ...reads }: Options,
 ): Contract => {
-  const requests = new Requests(config.graphql, limits.jsonDepth, policyFor)
+  const named = config.cache.rules.map(({ match }) => match.text)
+  const requests = new Requests(config.graphql, limits.jsonDepth, policyFor, named)
   return {
     ...reads,
     name: 'graphql',

@@ -36,6 +36,10 @@ export type DocumentReading = ParsedDocument | RefusedDocument | { readonly kind
 
 const unparsable = { kind: 'unparsable' } as const
 
+/** A block string is one token, and costs the parser a step for each of its lines. */
+const hasTooManyLines = (text: string, maxLines: number): boolean =>
+  text.split(/\r\n?|\n/, maxLines + 1).length > maxLines
+
 /** Counted again only for a text that the parser has refused. */
 const hasTooManyTokens = (text: string, maxTokens: number): boolean => {
   const lexer = new Lexer(new Source(text))
@@ -88,11 +92,11 @@ export const readDocument = (text: string, limits: DocumentLimits): DocumentRead
   const { maxBytes, maxTokens } = limits
   if (text.length > maxBytes || Buffer.byteLength(text) > maxBytes)
     return refusedDocument('document_too_large', `A document may have ${maxBytes} bytes.`)
+  const tooMany = (): RefusedDocument =>
+    refusedDocument('too_many_tokens', `A document may have ${maxTokens} tokens, and as many lines.`)
+  if (hasTooManyLines(text, maxTokens)) return tooMany()
   const document = parsedOrNot(text, maxTokens)
-  if (document === undefined)
-    return hasTooManyTokens(text, maxTokens)
-      ? refusedDocument('too_many_tokens', `A document may have ${maxTokens} tokens.`)
-      : unparsable
+  if (document === undefined) return hasTooManyTokens(text, maxTokens) ? tooMany() : unparsable
   // Before the document is printed: the printer indents, which costs the square of the depth.
   const excess = excessOf(document, limits)
   if (excess !== undefined) return excess

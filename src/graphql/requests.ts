@@ -38,7 +38,7 @@ const pathOf = (operation: string): string => `/${operation === '' ? '-' : opera
 
 /** What requests to one endpoint mean. */
 export class Requests {
-  readonly names = new OperationNames()
+  readonly names: OperationNames
   readonly #config: GraphqlConfig['graphql']
   readonly #jsonDepth: number
   readonly #policyFor: Contract['policyFor']
@@ -46,7 +46,14 @@ export class Requests {
   /** Of reads, by their octets: a hit parses nothing. */
   readonly #memoize = createByteMemo<Validation>(memoBytes)
 
-  constructor(config: GraphqlConfig['graphql'], jsonDepth: number, policyFor: Contract['policyFor']) {
+  /** `named`: labels of operations that the configuration names. */
+  constructor(
+    config: GraphqlConfig['graphql'],
+    jsonDepth: number,
+    policyFor: Contract['policyFor'],
+    named: readonly string[] = [],
+  ) {
+    this.names = new OperationNames(named)
     this.#config = config
     this.#jsonDepth = jsonDepth
     this.#policyFor = policyFor

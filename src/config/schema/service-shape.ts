@@ -402,7 +402,7 @@ const graphql = z.strictObject({
     .strictObject({
       maxDepth: whole(1, 1_000).prefault(15).describe('Nested fields of a document; more is 400'),
       maxAliases: whole(0, 100_000).prefault(50).describe('Aliases of a document, fragments included'),
-      maxTokens: whole(1, 1_000_000).prefault(2_000).describe('Tokens of a document'),
+      maxTokens: whole(1, 1_000_000).prefault(2_000).describe('Tokens of a document, and lines'),
       maxBytes: size.prefault('64KiB').describe('Bytes of a document'),
       introspection: flag.prefault(true).describe('`false` = `__schema` and `__type` are 400'),
       persisted: flag

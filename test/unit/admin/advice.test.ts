@@ -55,3 +55,23 @@ test('each reason why a response is not stored has advice, but for those that co
   const without = noStoreReasons.filter((reason) => adviceFor([lost(reason)]).length === 0)
   expect(without.filter((reason) => !costless.includes(reason))).toEqual([])
 })
+
+test.each([
+  ['query Posts', 'query Posts'],
+  ['query', 'query *'],
+  ['query other', 'query *'],
+  ['batch', 'query *'],
+])('for the operation %s of GraphQL it is a rule for %s', async (operation, match) => {
+  for (const reason of ['no-rule', 'private', 'status']) {
+    const [{ yaml = '' } = {}] = adviceFor([lost(reason, operation)])
+    if (reason !== 'status') expect(yaml).toContain(`match: '${match}'`)
+    const graph = "contract: graphql\n    upstream: { targets: ['http://127.0.0.1:9'] }"
+    expect(await checkConfig(yaml.replace('  blog:\n', `  blog:\n    ${graph}\n`), {})).toMatchObject({
+      kind: 'ok',
+    })
+  }
+})
+
+test('no setting makes a mutation of GraphQL harmless', () => {
+  expect(adviceFor([lost('emptied', 'POST mutation Add')])[0]).not.toHaveProperty('yaml')
+})

@@ -1,6 +1,7 @@
 import { getIntrospectionQuery } from 'graphql'
 import { describe, expect, test } from 'vitest'
 import { Documents, readDocument } from '../../../src/graphql/document.ts'
+import { cost } from '../../support/cost.ts'
 
 const limits = { maxDepth: 15, maxAliases: 50, maxTokens: 2_000, maxBytes: 65_536, introspection: true }
 
@@ -80,6 +81,7 @@ describe('a document', () => {
       'document_too_deep',
     ],
     ['of many fields', `{${' a'.repeat(2_000)}}`, 'too_many_tokens'],
+    ['of a block string of many lines', `{a(x:"""${'\n y'.repeat(3_000)}""")}`, 'too_many_tokens'],
     ['of nested lists', `{a(x:${'['.repeat(3_000)}`, 'too_many_tokens'],
     ['of a long comment', `{a}#${'x'.repeat(70_000)}`, 'document_too_large'],
     ['of many octets in few characters', `{a}#${'\u{1F600}'.repeat(20_000)}`, 'document_too_large'],
@@ -90,10 +92,42 @@ describe('a document', () => {
   })
 })
 
+/** The most expensive texts within the limits, and beyond them. */
+const costly: readonly (readonly [string, string])[] = [
+  ['64 KiB of fields', `{${' a'.repeat(32_000)}}`],
+  ['64 KiB of a string', `{a(x:"${'y'.repeat(65_000)}")}`],
+  ['64 KiB of a block string', `{a(x:"""${'\n y'.repeat(20_000)}""")}`],
+  ['64 KiB of comments', `{a}${'#\n'.repeat(32_000)}`],
+  ['64 KiB of parentheses', '('.repeat(65_000)],
+  ['nested fields', `${'{a'.repeat(660)}${'}'.repeat(660)}`],
+  ['nested inline fragments', `${'{...'.repeat(330)}{a}${'}'.repeat(330)}`],
+  ['nested lists', `{a(x:${'['.repeat(900)}${']'.repeat(900)})}`],
+  ['fragments that multiply', chain(180, (next) => `x: b { ${next} } y: b { ${next} }`)],
+  ['fragments in a circle', chain(180, (next) => next).replace(/\{ a \}$/, '{ ...F0 }')],
+  [
+    'many fragments',
+    `{ a } ${Array.from({ length: 250 }, (_, at) => `fragment F${at} on Q { a }`).join(' ')}`,
+  ],
+  ['many variables', `query (${Array.from({ length: 300 }, (_, at) => `$v${at}: Int`).join(' ')}) { a }`],
+]
+
+describe('a document costs at most 5 ms', () => {
+  test.each(costly)('%s', (_, text) => {
+    expect(cost(() => readDocument(text, limits), 5)).toBeLessThan(5)
+  })
+})
+
 describe('remembered documents', () => {
   const documents = new Documents({ ...limits, persisted: true })
   test('are read once', () => {
     expect(documents.read('{ a }')).toBe(documents.read('{ a }'))
+  })
+
+  test('of 64 KiB are read once, whatever the requests ask of them', () => {
+    const text = `query ($v: Int) { a(x: $v, y: "${'z'.repeat(65_000)}") }`
+    expect(documents.read(text)).toMatchObject({ kind: 'parsed' })
+    // Another string with the same text, as in another request.
+    expect(documents.read(JSON.parse(JSON.stringify(text)) as string)).toBe(documents.read(text))
   })
 
   test('are forgotten when clients invent others', () => {

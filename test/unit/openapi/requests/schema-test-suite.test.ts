@@ -40,13 +40,13 @@ const metaSchemas = Object.fromEntries(
 )
 
 /** The remote schemas of the suite are files of the bundle, with their addresses as names: nothing is fetched. */
-const ours = (schema: unknown): Check => {
+const ours = (schema: unknown, formats?: 'assert' | 'annotate'): Check => {
   const files = { 'schema.json': schema, ...suite.remotes, ...metaSchemas }
   const bundle: ApiBundle = { root: 'schema.json', files }
   const translator = new SchemaTranslator(bundle, '3.1', 'request')
   const translated = translator.translate({ file: 'schema.json', path: [], node: schema })
   cutEndlessReferences(translator.definitions)
-  const { check } = createSchemaChecker(translator.definitions)
+  const { check } = createSchemaChecker(translator.definitions, formats)
   return (data) => {
     const content = Buffer.from(JSON.stringify(data))
     const reading = atOnce(readExactJson(content, { jsonDepth: 64, hasStrictIntegers: false }))
@@ -76,11 +76,16 @@ const isRight = (check: Check, data: unknown, valid: boolean): boolean => {
 
 const results = Object.entries(suite.tests).flatMap(([file, groups]) =>
   groups.flatMap(({ description, schema, tests }) => {
-    const checks = { ours: ours(schema), theirs: theirs(schema) }
+    const checks = {
+      ours: ours(schema),
+      annotating: ours(schema, 'annotate'),
+      theirs: theirs(schema),
+    }
     return tests.map((one) => ({
       file,
       name: `${description}: ${one.description}`,
       ours: isRight(checks.ours, one.data, one.valid),
+      annotating: isRight(checks.annotating, one.data, one.valid),
       theirs: isRight(checks.theirs, one.data, one.valid),
     }))
   }),
@@ -96,8 +101,35 @@ test('every test that ajv passes is passed here, except for those of formats', (
   expect(worse).toEqual(formatsAssert)
 })
 
-test('at most 22 of the 1,299 tests fail, of which ajv fails 62', () => {
+/** ajv decides what `contains`, and `if` without `then`, have evaluated when it compiles a schema, and knows no own vocabularies. */
+const failByLibrary = [
+  ...[
+    'with nested items: with no additional items',
+    'with nested items: with invalid additional item',
+    'depends on adjacent contains: contains passes, second item is not evaluated',
+    'depends on multiple nested contains: 7 not evaluated, fails unevaluatedItems',
+    "and contains interact to control item dependency relationship: only b's are invalid",
+    "and contains interact to control item dependency relationship: only c's are invalid",
+    "and contains interact to control item dependency relationship: only b's and c's are invalid",
+    "and contains interact to control item dependency relationship: only a's and c's are invalid",
+    'with minContains = 0: all items evaluated by contains',
+    'can see annotations from if without then and else: valid in case if is evaluated',
+  ].map((name) => `unevaluatedItems: unevaluatedItems ${name}`),
+  ...[
+    'when if is true and has no unevaluated properties',
+    'when if is false and has unevaluated properties',
+  ].map(
+    (name) => `unevaluatedProperties: unevaluatedProperties with if/then/else, then not defined: ${name}`,
+  ),
+  'vocabulary: schema that uses custom metaschema with with no validation vocabulary: no validation: invalid number, but it still validates',
+]
+
+const failing = (by: 'ours' | 'annotating'): readonly string[] =>
+  results.filter((one) => !one[by]).map(({ file, name }) => `${file}: ${name}`)
+
+test('of the 1,299 tests 13 fail with formats as annotations, as with ajv, of which 62 fail', () => {
   expect(results).toHaveLength(1299)
-  expect(results.filter((one) => !one.ours).length).toBeLessThanOrEqual(22)
+  expect(failing('annotating')).toEqual(failByLibrary)
+  expect(failing('ours')).toEqual([...formatsAssert, ...failByLibrary])
   expect(results.filter((one) => !one.theirs)).toHaveLength(62)
 })

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ApiDocument } from '../src/config/api-document.ts'
-import { loadApiDocument } from '../src/config/read-document.ts'
+import { ApiDocument } from '../src/openapi/document/api-document.ts'
+import { loadApiDocument } from '../src/openapi/document/read-document.ts'
 import { safePattern } from '../src/openapi/requests/safe-pattern.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { resolve } from 'node:path'
-import { readApiDocument } from '../src/config/read-document.ts'
+import { readApiDocument } from '../src/openapi/document/read-document.ts'
 import { startGatewayProcess } from '../test/support/gateway-process.ts'
 import { childrenOf, processorSeconds } from './processor-time.ts'
 

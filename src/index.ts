@@ -41,7 +41,10 @@ export const startGateway = async (
   settings: GatewaySettings,
   env: { readonly [name: string]: string | undefined } = {},
 ): Promise<RunningGateway> => {
-  const [{ checkConfig }, gateways] = await Promise.all([import('./config/load.ts'), import('./gateway.ts')])
+  const [{ checkConfig }, gateways] = await Promise.all([
+    import('./gateway/load-config.ts'),
+    import('./gateway.ts'),
+  ])
   let current = settings
   // JSON is YAML.
   const readConfig = () => checkConfig(JSON.stringify(completed(current)), env)

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
-import type { ApiDocument } from '../config/api-document.ts'
-import { checkConfig } from '../config/load.ts'
+import { apiDocumentOf, checkConfig } from '../gateway/load-config.ts'
+import type { ApiDocument } from '../openapi/document/api-document.ts'
 import type { Operation, SecurityScheme } from '../openapi/document/operation.ts'
 import { alignedLines } from './texts.ts'
 
@@ -266,7 +266,7 @@ export const readDocument = async (file: string, folder: string): Promise<Docume
     return { kind: 'faults', messages: result.faults.map(({ message }) => message) }
   const [configuredService] = result.config.services
   return configuredService !== undefined && 'document' in configuredService
-    ? { kind: 'document', document: configuredService.document }
+    ? { kind: 'document', document: apiDocumentOf(configuredService) }
     : { kind: 'faults', messages: ['the file is not an OpenAPI document'] }
 }
 

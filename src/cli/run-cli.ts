@@ -3,7 +3,6 @@ import { readFile } from 'node:fs/promises'
 import type { Config } from '../config/config.ts'
 import { type ConfigFault, faultLine } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
-import { warningsOf } from '../config/warnings.ts'
 import type { UpstreamIssue } from '../gateway/upstream-issues.ts'
 import { isJsonObject } from '../http/json-text.ts'
 import { type CliPorts, type ExitReason, exitCodes, type StartedGateway } from './cli-ports.ts'
@@ -44,7 +43,7 @@ To write one: trellis init    To try Trellis with two embedded upstreams: trelli
 
 /** A gateway in front of the examples of a document, without a configuration file. */
 const demoConfig = async (file: string, env: CliPorts['env']): Promise<ConfigResult> => {
-  const { checkConfig } = await import('../config/load.ts')
+  const { checkConfig } = await import('../gateway/load-config.ts')
   const { demoDocumentText } = await import('./document-config.ts')
   const text = await demoDocumentText(file)
   if (typeof text === 'string') return checkConfig(text, env)
@@ -70,7 +69,7 @@ const readConfig = async (
   if (ports.handedConfig !== undefined) return { file, result: ports.handedConfig }
   const { env } = ports
   if (demoDocument !== undefined) return { file, result: await demoConfig(demoDocument, env) }
-  const { checkConfig, loadConfig } = await import('../config/load.ts')
+  const { checkConfig, loadConfig } = await import('../gateway/load-config.ts')
   const text = file === '-' ? await ports.readInput() : undefined
   return withProgress(ports, 'reading the configuration and its documents', async () =>
     text === undefined
@@ -133,8 +132,10 @@ const closeMarginMs = 5_000
 
 type Loaded = Extract<ConfigResult, { kind: 'ok' }> & Pick<NamedConfig, 'file'>
 
-const warningLines = (loaded: Loaded): string =>
-  warningsOf(loaded)
+const warningsOf = async (loaded: Loaded) => (await import('../gateway/load-config.ts')).warningsOf(loaded)
+
+const warningLines = async (loaded: Loaded): Promise<string> =>
+  (await warningsOf(loaded))
     .map(({ path, message }) => `${configName(loaded.file)}: warning: ${path}: ${message}\n`)
     .join('')
 
@@ -153,11 +154,16 @@ const check = async (ports: CliPorts, loaded: Loaded, { upstreams, json }: Comma
   if (json) {
     const issues = upstreams ? await ports.upstreamIssues(config, 'all') : []
     const registered = upstreams ? await ports.upstreamHints(config) : []
-    const facts = { warnings: warningsOf(loaded), notes: hints, upstreams: issues, announced: registered }
+    const facts = {
+      warnings: await warningsOf(loaded),
+      notes: hints,
+      upstreams: issues,
+      announced: registered,
+    }
     ports.stdout.write(jsonText({ file: configName(file), valid: true, hash, ...facts }))
     return issues.length > 0 ? 'findings' : 'ok'
   }
-  ports.stdout.write(warningLines(loaded))
+  ports.stdout.write(await warningLines(loaded))
   ports.stdout.write(hintLines(hints, configName(file)))
   const { length } = config.services
   const services = length === 1 ? '1 service' : `${length} services`
@@ -176,7 +182,7 @@ const order = ['fault', 'warning', 'note', 'ok'] as const
 
 /** The whole set-up, the worst first. */
 const doctor = async (ports: CliPorts, loaded: Loaded, { json }: Command): Promise<ExitReason> => {
-  const warnings = warningsOf(loaded).map(
+  const warnings = (await warningsOf(loaded)).map(
     ({ path, message }) => ({ state: 'warning', subject: path, text: message }) as const,
   )
   const examined = [...(await ports.examine(loaded.config)), ...warnings]
@@ -279,7 +285,7 @@ const start = async (
   { demo, demoDocument }: Command,
 ): Promise<ExitReason | 'running'> => {
   const { config, hash, file, filled } = loaded
-  ports.stderr.write(warningLines(loaded))
+  ports.stderr.write(await warningLines(loaded))
   let { files } = loaded
   let gateway: StartedGateway
   try {

@@ -1,8 +1,8 @@
-import type { ApiDocument } from './api-document.ts'
 import type { resolveConfig } from './load/resolve.ts'
 import type { Secret } from './secret.ts'
+import type { ServiceDocument } from './service-document.ts'
 
-type Frozen<Value> = Value extends ApiDocument | Secret | string | number | boolean | undefined
+type Frozen<Value> = Value extends ServiceDocument | Secret | string | number | boolean | undefined
   ? Value
   : { readonly [Key in keyof Value]: Frozen<Value[Key]> }
 
@@ -61,3 +61,6 @@ export const feedLifetimeMs = (service: ServiceConfig): number | undefined => {
 export const servesEveryReader = ({ access }: Pick<ServiceConfig, 'access'>): boolean =>
   access === undefined ||
   (access.allow.length === 0 && access.apiKeys?.required !== 'all' && access.jwt?.required !== 'all')
+
+/** A setting that is allowed, but that its administrator should know about. */
+export type ConfigWarning = { readonly path: string; readonly message: string }

@@ -128,3 +128,20 @@ export const closestName = (name: string, knownNames: readonly string[]): string
   }
   return closest
 }
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  EACCES: 'the user of the process may not read it',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is not a folder',
+}
+
+/** Why a file cannot be read, with the error code of the system. */
+export const unreadableFile = (
+  what: 'file' | `file ${string}` | `secret file ${string}`,
+  cause: unknown,
+): string => {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no code'
+  const reason = reasons[code]
+  return `the ${what} cannot be read${reason === undefined ? '' : `, ${reason}`} (${code})`
+}

@@ -2,9 +2,16 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isJsonObject } from '../http/json-text.ts'
-import { ApiDocument } from './api-document.ts'
 import type { Config } from './config.ts'
-import { type ConfigFault, pathText, type UnplacedFault, valueAt, withoutValueAt } from './fault.ts'
+import type { ContractConfig } from './contract-config.ts'
+import {
+  type ConfigFault,
+  pathText,
+  type UnplacedFault,
+  unreadableFile,
+  valueAt,
+  withoutValueAt,
+} from './fault.ts'
 import { shapeFaults } from './json-schema.ts'
 import { crossChecks } from './load/cross-checks.ts'
 import { readDocuments, withDocuments } from './load/documents.ts'
@@ -15,10 +22,10 @@ import {
   readSecretFiles,
   readSection,
   readSource,
-  unreadableFile,
 } from './load/source.ts'
 import { redactedConfig } from './redacted-config.ts'
 import { type ConfigShape, configShape } from './schema/shape.ts'
+import { ServiceDocument } from './service-document.ts'
 
 const deepFreeze = <Value>(value: Value): Value => {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
@@ -87,12 +94,17 @@ const withPosition = (source: ConfigSource, { path, at, ...fault }: UnplacedFaul
 const inFileOrder = (a: ConfigFault, b: ConfigFault): number => a.line - b.line || a.column - b.column
 
 /** Checks the text of a configuration file; paths of documents are relative to `folder`. */
-export const checkConfig = async (text: string, env: Environment, folder = '.'): Promise<ConfigResult> => {
+export const checkConfig = async (
+  contracts: ContractConfig,
+  text: string,
+  env: Environment,
+  folder = '.',
+): Promise<ConfigResult> => {
   const reading = readSource(text, env)
   if (reading.kind === 'faults') return reading
   const { source } = reading
   const secrets = await readSecretFiles(source.value)
-  const documents = await readDocuments(secrets.value, folder)
+  const documents = await readDocuments(secrets.value, folder, contracts)
   // A document that could not be read has no value to check.
   const unread = documents.faults.map(({ path }) => path)
   const tree = unread.reduce(withoutValueAt, documents.value)
@@ -109,8 +121,9 @@ export const checkConfig = async (text: string, env: Environment, folder = '.'):
   // A value with a fault of reading gets no second fault from the schema.
   const valueFaults = [...readingFaults, ...schemaFaults.filter((fault) => !isUnder(fault, readingFaults))]
   const shape = result.success ? result.data : withoutFaults(tree, valueFaults)
-  const config = shape === undefined ? undefined : resolveConfig(shape)
-  const across = shape === undefined || config === undefined ? [] : [...crossChecks(config, shape.services)]
+  const config = shape === undefined ? undefined : resolveConfig(shape, contracts)
+  const across =
+    shape === undefined || config === undefined ? [] : [...crossChecks(config, shape.services, contracts)]
   const faults = [...valueFaults, ...across.filter((fault) => !isUnder(fault, valueFaults))]
   if (config === undefined || faults.length > 0) {
     return { kind: 'faults', faults: faults.map((fault) => withPosition(source, fault)).sort(inFileOrder) }
@@ -121,25 +134,30 @@ export const checkConfig = async (text: string, env: Environment, folder = '.'):
 
 /** The content of a checked configuration, for `configFromData` in another process. */
 export const filledAsData = (tree: unknown): unknown =>
-  withDocuments(tree, (document) => (document instanceof ApiDocument ? document.data : document))
+  withDocuments(tree, (document) => (document instanceof ServiceDocument ? document.data : document))
 
 /** The configuration from content that another process has read and checked. */
-export const configFromData = (data: unknown): ConfigResult => {
+export const configFromData = (contracts: ContractConfig, data: unknown): ConfigResult => {
   const tree = withDocuments(data, (document) =>
-    typeof document === 'string' ? ApiDocument.from(document) : document,
+    typeof document === 'string' ? contracts.documentFrom(document) : document,
   )
-  const config = deepFreeze(resolveConfig(configShape.parse(tree)))
+  const config = deepFreeze(resolveConfig(configShape.parse(tree), contracts))
   return { kind: 'ok', config, hash: configHash(config), files: [], filled: tree }
 }
 
 /** Reads and checks a configuration file; without a file, the defaults hold. */
-export const loadConfig = async (from: {
-  readonly file: string | undefined
-  readonly env: Environment
-}): Promise<ConfigResult> => {
-  if (from.file === undefined) return checkConfig('{}', from.env)
+export const loadConfig = async (
+  contracts: ContractConfig,
+  from: { readonly file: string | undefined; readonly env: Environment },
+): Promise<ConfigResult> => {
+  if (from.file === undefined) return checkConfig(contracts, '{}', from.env)
   try {
-    const result = await checkConfig(await readFile(from.file, 'utf8'), from.env, dirname(from.file))
+    const result = await checkConfig(
+      contracts,
+      await readFile(from.file, 'utf8'),
+      from.env,
+      dirname(from.file),
+    )
     return result.kind === 'ok' ? { ...result, files: [from.file, ...result.files] } : result
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause)) throw cause

@@ -1,20 +1,7 @@
 import * as zlib from 'node:zlib'
-import { coreRows } from '../wordpress/routes/core-rows.ts'
-import { rootOf } from '../wordpress/routes/harmless-writes.ts'
-import { siteRows } from '../wordpress/routes/route-table.ts'
-import { type Config, interfacesBehind, type ServiceConfig, servesEveryReader } from './config.ts'
-import {
-  coversRule,
-  type HarmlessWrite,
-  isPattern,
-  matchesWrite,
-  mayMatchTemplate,
-  type RuleMatch,
-  type WriteMatch,
-} from './rule-match.ts'
-
-/** A setting that is allowed, but that its administrator should know about. */
-export type ConfigWarning = { readonly path: string; readonly message: string }
+import { type Config, type ConfigWarning, type ServiceConfig, servesEveryReader } from './config.ts'
+import type { ContractWarnings } from './contract-config.ts'
+import { coversRule, mayMatchTemplate, type RuleMatch } from './rule-match.ts'
 
 type WarningRow = {
   readonly path: string
@@ -98,59 +85,6 @@ const uselessness = (service: ServiceConfig, rule: Rule, index: number): string 
   return mismatch(service, rule.match)
 }
 
-/** A route of the contract as a pattern, in the names of the service. */
-const patternOf = (template: string, names: string, method: string): RuleMatch => {
-  const path = names === 'same' ? template.replace(/^\/site\//, '/wp/') : template
-  const segments = path
-    .split('/')
-    .slice(1)
-    .map((segment) => segment.replace(/\{[^}]*\}/g, '*'))
-  return { text: path, methods: [method], segments }
-}
-
-/** The first route of the contract that writes and that the pattern covers, or is a part of. */
-const knownWrite = (service: ServiceConfig, match: RuleMatch): string | undefined => {
-  if (service.contract !== 'site') return undefined
-  const { names } = service
-  return [...siteRows, ...coreRows].find(({ template, endpoints }) =>
-    match.methods.some((method) => {
-      if (!endpoints.some(({ methods }) => methods.some((candidate) => candidate === method))) return false
-      const pattern = patternOf(template, names, method)
-      return coversRule(match, pattern) || coversRule(pattern, { ...match, methods: [method] })
-    }),
-  )?.template
-}
-
-/** Requests of WordPress, of WooCommerce and its interface that write. */
-const writingForms = [
-  ...['/wp-admin/admin-ajax.php', '/wp-admin/post.php', '/wp-comments-post.php', '/wp-login.php'],
-  ...['/xmlrpc.php', '/?wc-ajax=checkout', '/wp-json/wc/store/v1/checkout', '/wp-json/wp/v2/posts'],
-]
-
-/** The first of them that the pattern covers. */
-const knownForm = (match: WriteMatch): string | undefined =>
-  writingForms.find((target) => {
-    const [path = '', query = ''] = target.split('?')
-    return matchesWrite(match, 'POST', path, query)
-  })
-
-/** What an entry of `harmlessWrites` does that its author may not expect. */
-const unexpected = (
-  service: ServiceConfig,
-  write: HarmlessWrite,
-  services: readonly ServiceConfig[],
-): string | undefined => {
-  const interfaces = interfacesBehind(service, services)
-  if (!isPattern(write))
-    return interfaces.some((path) => rootOf(path) !== undefined)
-      ? undefined
-      : 'has no effect: no service with contract: site or graphql has this upstream, with a basePath that ends in /wp-json or /graphql'
-  const route = knownWrite(service, write) ?? (interfaces.length === 0 ? undefined : knownForm(write))
-  return (
-    route && `covers ${route}, which writes: after such a write, readers get older data until the ttl ends`
-  )
-}
-
 function* documentWarnings(service: ServiceConfig): Iterable<ConfigWarning> {
   if (service.contract !== 'openapi') return
   const path = `services.${service.name}`
@@ -175,10 +109,7 @@ function* purgeTargetWarnings(service: ServiceConfig, path: string): Iterable<Co
     }
 }
 
-function* serviceWarnings(
-  service: ServiceConfig,
-  services: readonly ServiceConfig[],
-): Iterable<ConfigWarning> {
+function* serviceWarnings(service: ServiceConfig): Iterable<ConfigWarning> {
   const { upstream, access, cache } = service
   const path = `services.${service.name}`
   if (upstream.tls.acceptAnyCertificate)
@@ -200,10 +131,6 @@ function* serviceWarnings(
       path: `${path}.access.jwt.jwks`,
       message: 'is not https: an attacker in between can replace the keys, and make tokens',
     }
-  for (const [index, write] of cache.harmlessWrites.entries()) {
-    const message = unexpected(service, write, services)
-    if (message !== undefined) yield { path: `${path}.cache.harmlessWrites[${index}]`, message }
-  }
   for (const [index, rule] of cache.rules.entries()) {
     const message = uselessness(service, rule, index)
     if (message !== undefined) yield { path: `${path}.cache.rules[${index}].match`, message }
@@ -243,9 +170,12 @@ const corsWarnings = (general: Config['cors'], service: ServiceConfig): readonly
       message: `lacks ${name}, which ${why} (services.${service.name}): pages of other origins cannot send it`,
     }))
 
-export const configWarnings = (config: Config): readonly ConfigWarning[] => [
+export const configWarnings = (config: Config, ofContracts: ContractWarnings): readonly ConfigWarning[] => [
   ...advice.filter(({ isUsed }) => isUsed(config)).map(({ path, message }) => ({ path, message })),
-  ...config.services.flatMap((service) => [...serviceWarnings(service, config.services)]),
+  ...config.services.flatMap((service) => [
+    ...serviceWarnings(service),
+    ...ofContracts(service, config.services),
+  ]),
   ...config.services.flatMap((service) => corsWarnings(config.cors, service)),
 ]
 
@@ -257,8 +187,11 @@ type SomeServices = {
 type Checked = { readonly config: Config; readonly filled: unknown }
 
 /** A service without targets has a demo upstream, which its author may not expect. */
-export const warningsOf = ({ config, filled }: Checked): readonly ConfigWarning[] => [
-  ...configWarnings(config),
+export const warningsOf = (
+  { config, filled }: Checked,
+  ofContracts: ContractWarnings,
+): readonly ConfigWarning[] => [
+  ...configWarnings(config, ofContracts),
   ...config.services
     .filter(({ name, upstream }) => {
       const targets = (filled as SomeServices | null)?.services?.[name]?.upstream?.targets

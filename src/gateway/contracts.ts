@@ -10,6 +10,7 @@ import { memoize } from '../http/memo.ts'
 import { targetParts, urlAtHost } from '../http/targets.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { createDocumentContract, createPlantsContract, plantStoreRequests } from '../openapi/contract.ts'
+import { apiDocumentOf } from '../openapi/document/api-document.ts'
 import { batchPath } from '../openapi/document/operation.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import type { UpstreamChecks } from '../service/connection.ts'
@@ -182,7 +183,7 @@ export const startEmbedded = async (
     }
     case 'openapi': {
       const { startDocumentMock } = await import('../../demo/document-mock.ts')
-      return startDocumentMock({ basePath, document: service.document })
+      return startDocumentMock({ basePath, document: apiDocumentOf(service) })
     }
     case 'site': {
       const { startEmbeddedSite } = await import('../../demo/site.ts')

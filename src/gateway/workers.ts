@@ -4,7 +4,7 @@ import type { ReloadOutcome } from '../admin/operator.ts'
 import type { Ask } from '../cluster/supervisor.ts'
 import type { WorkerLink, WorkerRequest } from '../cluster/worker-link.ts'
 import type { Config } from '../config/config.ts'
-import { type ConfigResult, configFromData, filledAsData } from '../config/load.ts'
+import { type ConfigResult, filledAsData } from '../config/load.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import type { FeedMessage } from '../wordpress/changes/service-feed.ts'
 import {
@@ -13,6 +13,7 @@ import {
   type OperatorCacheParts,
   respondToCacheRequest,
 } from './admin/operator-cache.ts'
+import { configFromData } from './load-config.ts'
 import type { UpstreamIssue } from './upstream-issues.ts'
 
 type WorkerResponses = Pick<OperatorCacheParts, 'cache' | 'warmer'> & {

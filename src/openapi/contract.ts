@@ -1,5 +1,4 @@
 import { type CachePolicy, strictestPolicy } from '../cache/decide-caching.ts'
-import { plantsDocument } from '../config/api-document.ts'
 import type { OpenApiConfig, PlantsConfig } from '../config/config.ts'
 import { firstRules } from '../config/rule-match.ts'
 import { GatewayError } from '../errors.ts'
@@ -13,6 +12,7 @@ import { meaningByMethod } from '../service/method-override.ts'
 import { errorText, methodNotAllowed, plainShape, problemShape } from '../service/problem.ts'
 import { createRouter, createRowsInUse } from '../service/router.ts'
 import type { Row } from '../service/row.ts'
+import { apiDocumentOf, plantsDocument } from './document/api-document.ts'
 import type { ApiContract } from './document/load-document.ts'
 import { hasUnseenCredential, isPublicOperation, type Operation, operationOf } from './document/operation.ts'
 import { plantRefusal, plantRows } from './document/plant-store.ts'
@@ -113,7 +113,7 @@ export const createDocumentContract = async (
   config: OpenApiConfig,
   { limits, policyFor }: Options,
 ): Promise<Contract> => {
-  const document = config.document.contract
+  const document = apiDocumentOf(config).contract
   const createRequests = await loadRequests()
   const requests = await inTurns(
     createRequests(document, { ...requestOptions(config, limits), formats: config.formats }),

@@ -1,6 +1,7 @@
 import type { Config, OpenApiConfig } from '../config/config.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import { headersThatCorsLacks } from '../config/warnings.ts'
+import { apiDocumentOf } from './document/api-document.ts'
 import type { ApiContract } from './document/load-document.ts'
 
 /** Pages may send these without permission (Fetch standard, CORS-safelisted request-header). */
@@ -27,8 +28,8 @@ export const documentHints = async (
 ): Promise<readonly { readonly service: string; readonly text: string }[]> => {
   const hints = config.services.map(async (service) => {
     if (service.contract !== 'openapi') return []
-    const { document } = service
-    const { placedHints } = await import('../config/read-document.ts')
+    const document = apiDocumentOf(service)
+    const { placedHints } = await import('./document/read-document.ts')
     const { uncheckedSchemas } = await import('./requests/openapi-requests.ts')
     const texts = [
       ...(await placedHints(document)),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { loadConfig } from '../../src/config/load.ts'
+import { loadConfig } from '../../src/gateway/load-config.ts'
 import { driftReport } from '../../src/gateway/upstream-issues.ts'
 import { createStateLog } from '../../src/observability/event-lines.ts'
 import { createMetrics, observedBy } from '../../src/observability/metrics.ts'

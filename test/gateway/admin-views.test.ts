@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { checkConfig } from '../../src/config/load.ts'
+import { checkConfig } from '../../src/gateway/load-config.ts'
 import { driftReport } from '../../src/gateway/upstream-issues.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { checkConfig } from '../../src/config/load.ts'
 import { explain } from '../../src/gateway/explain.ts'
+import { checkConfig } from '../../src/gateway/load-config.ts'
 
 const file = `
 services:

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { checkConfig } from '../../src/config/load.ts'
+import { checkConfig } from '../../src/gateway/load-config.ts'
 import { allUpstreamIssues } from '../../src/gateway/upstream-issues.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 

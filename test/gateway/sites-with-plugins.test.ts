@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { checkConfig } from '../../src/config/load.ts'
+import { checkConfig } from '../../src/gateway/load-config.ts'
 import { describeLearnedRoutes, upstreamHints } from '../../src/gateway/upstream-issues.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { stringify } from 'yaml'
 import type { Config } from '../../src/config/config.ts'
-import { checkConfig } from '../../src/config/load.ts'
 import { explainLearned } from '../../src/gateway/explain.ts'
+import { checkConfig } from '../../src/gateway/load-config.ts'
 import {
   allUpstreamIssues,
   describeLearnedRoutes,

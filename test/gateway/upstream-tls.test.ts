@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { checkConfig } from '../../src/config/load.ts'
 import { redactedConfig } from '../../src/config/redacted-config.ts'
-import { configWarnings } from '../../src/config/warnings.ts'
+import { checkConfig, configWarnings } from '../../src/gateway/load-config.ts'
 import type { UpstreamOptions } from '../../src/upstream/options.ts'
 import { certificatePath, keyPair, pem } from '../support/certificates.ts'
 import { startTestGateway } from '../support/gateway.ts'

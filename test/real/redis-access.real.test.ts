@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { storeIssues } from '../../src/cluster/store-issues.ts'
-import { checkConfig } from '../../src/config/load.ts'
+import { checkConfig } from '../../src/gateway/load-config.ts'
 import { certificatePath, keyPair, pem } from '../support/certificates.ts'
 import { pause } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'

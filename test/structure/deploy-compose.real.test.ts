@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import type { Config } from '../../src/config/config.ts'
-import { checkConfig } from '../../src/config/load.ts'
+import { checkConfig } from '../../src/gateway/load-config.ts'
 import { describeWith } from '../support/requirements.ts'
 
 type Service = {

@@ -15,7 +15,7 @@ import { Service } from 'kubernetes-models/v1/Service'
 import { ServiceAccount } from 'kubernetes-models/v1/ServiceAccount'
 import { beforeAll, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { checkConfig } from '../../src/config/load.ts'
+import { checkConfig } from '../../src/gateway/load-config.ts'
 import { describeWith } from '../support/requirements.ts'
 
 type Values = Readonly<Record<string, unknown>>

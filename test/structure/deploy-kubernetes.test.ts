@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import type { Config } from '../../src/config/config.ts'
-import { checkConfig } from '../../src/config/load.ts'
+import { checkConfig } from '../../src/gateway/load-config.ts'
 import { metricTable } from '../../src/observability/metrics/registry.ts'
 
 type Labels = Readonly<Record<string, string>>

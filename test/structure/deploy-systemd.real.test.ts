@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
 import { exitCodes } from '../../src/cli/cli-ports.ts'
-import { checkConfig } from '../../src/config/load.ts'
+import { checkConfig } from '../../src/gateway/load-config.ts'
 import { describeWith } from '../support/requirements.ts'
 
 const run = promisify(execFile)

@@ -2,8 +2,8 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
 import { exitCodes } from '../../src/cli/cli-ports.ts'
 import { configJsonSchema, type JsonSchema } from '../../src/config/json-schema.ts'
-import { checkConfig } from '../../src/config/load.ts'
 import { durationPattern, sizePattern } from '../../src/config/quantities.ts'
+import { checkConfig } from '../../src/gateway/load-config.ts'
 import { settingExamples } from '../support/setting-examples.ts'
 
 /** `UPDATE_DOCS=1 npx vitest run test/structure/docs-config.test.ts` writes what is generated; format it afterwards. */

@@ -2,8 +2,8 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { readCommandLine } from '../../src/cli/command-line.ts'
-import { checkConfig } from '../../src/config/load.ts'
 import { errorTable } from '../../src/errors.ts'
+import { checkConfig } from '../../src/gateway/load-config.ts'
 import { metricTable } from '../../src/observability/metrics/registry.ts'
 
 const pages = (await readdir('docs')).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`)

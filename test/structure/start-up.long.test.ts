@@ -33,11 +33,11 @@ describe('dist/main.js', () => {
   )
 
   test('loads a configuration without the gateway', () => {
-    const modules = loadedWith('src/config/load.ts')
+    const modules = loadedWith('src/gateway/load-config.ts')
     expect(modules).toContain('src/config/load.ts')
     expect(
       modules.filter((module) =>
-        /^src\/(?!config\/|openapi\/document\/|service\/|http\/|package-file\.ts$)|fastify|undici/.test(
+        /^src\/(?!config\/|gateway\/load-config\.ts$|openapi\/(document|config-faults)|wordpress\/|service\/|http\/|errors\.ts$|clock\.ts$|package-file\.ts$)|fastify|undici/.test(
           module,
         ),
       ),

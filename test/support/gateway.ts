@@ -1,5 +1,5 @@
 import { stringify } from 'yaml'
-import { checkConfig } from '../../src/config/load.ts'
+import { checkConfig } from '../../src/gateway/load-config.ts'
 import { type Gateway, startGateway } from '../../src/gateway.ts'
 import { freePort } from './ports.ts'
 

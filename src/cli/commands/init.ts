@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { closestName } from '../../config/fault.ts'
-import { checkConfig } from '../../config/load.ts'
+import { checkConfig } from '../../gateway/load-config.ts'
 import type { CliPorts, ExitReason } from '../cli-ports.ts'
 import {
   anyResponseHealth,

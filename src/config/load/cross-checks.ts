@@ -1,9 +1,8 @@
 import { createSecureContext } from 'node:tls'
-import { batchPath } from '../../openapi/document/operation.ts'
 import type { Config, ServiceConfig } from '../config.ts'
+import type { ContractConfig } from '../contract-config.ts'
 import { faultAt, type Path, type UnplacedFault } from '../fault.ts'
 import type { ConfigShape } from '../schema/shape.ts'
-import { documentFaults } from './documents.ts'
 
 type Faults = Iterable<UnplacedFault>
 
@@ -203,17 +202,6 @@ function* sourceFaults({ name }: ServiceConfig, source: ConfigShape['services'][
     yield faultAt(['services', name, 'discovery', 'identity'], 'is required with source: static')
 }
 
-/** Items are single requests with JSON, and their responses are held: an open service may stream anything. */
-function* batchFaults(service: ServiceConfig): Faults {
-  if (!('batch' in service) || service.batch === undefined) return
-  const path = ['services', service.name, 'batch']
-  if (
-    service.contract === 'openapi' &&
-    service.document.contract.rows.some(({ template }) => template === batchPath)
-  )
-    yield faultAt(path, `the document already has a path ${batchPath}`)
-}
-
 function* corsFaults({ credentials, origins }: Config['cors'], path: readonly string[]): Faults {
   if (credentials && origins.includes('*'))
     yield faultAt(
@@ -223,7 +211,11 @@ function* corsFaults({ credentials, origins }: Config['cors'], path: readonly st
 }
 
 /** Faults that show only when several values are seen together. */
-export function* crossChecks(config: Config, sources: ConfigShape['services']): Faults {
+export function* crossChecks(
+  config: Config,
+  sources: ConfigShape['services'],
+  contracts: Pick<ContractConfig, 'faults'>,
+): Faults {
   const { admin, cache, cors, listen, overload, services } = config
   if (admin.port !== 0 && admin.port === listen.port)
     yield admin.port === defaults.adminPort
@@ -263,9 +255,8 @@ export function* crossChecks(config: Config, sources: ConfigShape['services']): 
     yield* upstreamFaults(service)
     if (source !== undefined) {
       yield* sourceFaults(service, source)
-      yield* documentFaults(service, source)
+      yield* contracts.faults(service, source)
     }
-    yield* batchFaults(service)
     yield* accessFaults(service)
   }
 }

@@ -1,11 +1,9 @@
 import { isCacheable, isGet } from '../../http/methods.ts'
-import type { Operation } from '../../openapi/document/operation.ts'
-import type { DeclaredResource } from '../../openapi/document/resources.ts'
-import { plantsDocument } from '../api-document.ts'
 import { parseDuration } from '../quantities.ts'
 import { matchesRule, type RuleMatch } from '../rule-match.ts'
 import { cacheRule } from '../schema/cache-shape.ts'
 import type { ConfigShape } from '../schema/shape.ts'
+import type { PlantRules } from '../service-document.ts'
 
 type Services = ConfigShape['services'][string]
 type ServiceOf<Contract extends Services['contract']> = Extract<Services, { contract: Contract }>
@@ -55,7 +53,7 @@ const siteNamespace = ({ names, upstream }: ServiceOf<'site'>): string =>
   names === 'wordpress' || upstream.basePath.endsWith('/site-json') ? 'site' : 'wp'
 
 /** `GET /pets/*`: an operation is found by its template, and the match is for people and for comparisons. */
-const matchOf = ({ method, template }: Pick<Operation, 'method' | 'template'>): RuleMatch => {
+const matchOf = ({ method, template }: { readonly method: string; readonly template: string }): RuleMatch => {
   const segments = template.slice(1).split('/')
   return {
     text: `${method} ${template}`,
@@ -91,11 +89,20 @@ const resolveDocumentCache = ({ cache, document }: ServiceOf<'openapi'>) => {
   return { ...cache, rules: [...configured, ...described] }
 }
 
-/** The cache rules in the document of the plant store, in the form of a configuration. */
-const plantRules = ({ limitParameter }: ServiceOf<'plants'>) =>
-  plantsDocument(limitParameter).contract.operations.flatMap(({ method, template, cache }) =>
-    cache === undefined ? [] : [{ ...cache, match: `${method} ${template}` }],
-  )
+/** The settings for the resources of an operation. */
+export type DeclaredResource = {
+  /** Method and template. */
+  readonly operation: string
+  readonly template: string
+  readonly resource:
+    | {
+        readonly collection: string | undefined
+        readonly id: string | undefined
+        readonly members: Readonly<Record<string, string>> | undefined
+      }
+    | undefined
+  readonly invalidates: readonly string[] | undefined
+}
 
 /** The settings of the configuration for the resources of each operation. */
 const resolveResources = ({ document, resources }: ServiceOf<'openapi'>): readonly DeclaredResource[] =>
@@ -122,6 +129,7 @@ const resolveService = (
   name: string,
   configured: Services,
   { limits, cors }: Pick<ConfigShape, 'limits' | 'cors'>,
+  { plantRules }: { readonly plantRules: PlantRules },
 ) => {
   const service = { ...configured, cors: configured.cors ?? cors }
   switch (service.contract) {
@@ -131,7 +139,7 @@ const resolveService = (
         ...service,
         upstream: resolveTargets(service.upstream),
         limits: resolveLimits(service.limits, limits, generalLimits),
-        cache: resolveCache(service.cache, plantRules(service)),
+        cache: resolveCache(service.cache, plantRules(service.limitParameter)),
       }
     case 'site':
       return {
@@ -183,9 +191,14 @@ export const urlOfListen = ({
 }): string => `${tls.cert.isSet ? 'https' : 'http'}://${linkHost(host)}:${port}`
 
 /** Adds the defaults that depend on other values. */
-export const resolveConfig = ({ services, ...shape }: ConfigShape) => ({
+export const resolveConfig = (
+  { services, ...shape }: ConfigShape,
+  contracts: { readonly plantRules: PlantRules },
+) => ({
   ...shape,
   publicUrl: shape.publicUrl === '' ? urlOfListen(shape.listen) : shape.publicUrl,
   limits: { ...shape.limits, ...resolveLimits({}, shape.limits, generalLimits) },
-  services: Object.entries(services).map(([name, service]) => resolveService(name, service, shape)),
+  services: Object.entries(services).map(([name, service]) =>
+    resolveService(name, service, shape, contracts),
+  ),
 })

@@ -1,15 +1,17 @@
 import { readFile } from 'node:fs/promises'
-import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, visit } from 'yaml'
+import { isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml'
 import {
   type ConfigFault,
   type Path,
   type Position,
   pathText,
   type UnplacedFault,
+  unreadableFile,
   valueAt,
   withValueAt,
 } from '../fault.ts'
 import { filePaths, secretPaths } from '../schema/shape.ts'
+import { asNode, documentLocator } from '../yaml-positions.ts'
 
 /** `${NAME}`, `${NAME:-default}`, `$${` for a literal `${`, and a reference without its end. A default contains no closing brace. */
 const reference = /\$\$\{|\$\{([^}:]*)(?::-([^}]*))?\}|\$\{(?=[A-Za-z_])/g
@@ -110,47 +112,6 @@ const fillEnvironment = (document: Document, env: Environment): UnplacedFault[] 
   return faults
 }
 
-type KeyAndValue = { readonly key: Node | undefined; readonly value: Node | undefined }
-
-const asNode = (node: unknown): Node | undefined => (node as Node | null) ?? undefined
-
-/** The key and the value one step down. */
-const childAt = (
-  node: Node | undefined,
-  step: string | number,
-  document: Document,
-): KeyAndValue | undefined => {
-  const real = isAlias(node) ? node.resolve(document) : node
-  if (isSeq(real)) {
-    const item = asNode(real.items[Number(step)])
-    return item === undefined ? undefined : { key: item, value: item }
-  }
-  if (!isMap(real)) return undefined
-  const pair = real.items.find(({ key }) => isScalar(key) && String(key.value) === step)
-  return pair === undefined ? undefined : { key: asNode(pair.key), value: asNode(pair.value) }
-}
-
-/** Finds positions in a parsed document. */
-export const documentLocator =
-  (document: Document, lines: LineCounter) =>
-  (path: Path, at: 'key' | 'value'): Position => {
-    let deepest: KeyAndValue = { key: asNode(document.contents), value: asNode(document.contents) }
-    let complete = true
-    for (const step of path) {
-      const next = childAt(deepest.value, step, document)
-      if (next === undefined) {
-        complete = false
-        break
-      }
-      deepest = next
-    }
-    const node = at === 'value' && complete ? (deepest.value ?? deepest.key) : deepest.key
-    const offset = node?.range?.[0]
-    if (offset === undefined) return firstPosition
-    const { line, col } = lines.linePos(offset)
-    return { line, column: col }
-  }
-
 /** Faults after a fault of the syntax are mostly consequences of it. */
 const maxSyntaxFaults = 10
 
@@ -243,23 +204,6 @@ export const readSection = (text: string, env: Environment, name: string): unkno
   } catch {
     return undefined
   }
-}
-
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'it does not exist',
-  EACCES: 'the user of the process may not read it',
-  EISDIR: 'it is a folder',
-  ENOTDIR: 'a part of its path is not a folder',
-}
-
-/** Why a file cannot be read, with the error code of the system. */
-export const unreadableFile = (
-  what: 'file' | `file ${string}` | `secret file ${string}`,
-  cause: unknown,
-): string => {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'no code'
-  const reason = reasons[code]
-  return `the ${what} cannot be read${reason === undefined ? '' : `, ${reason}`} (${code})`
 }
 
 const prefix = 'file:'

@@ -1,7 +1,6 @@
 import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import * as z from 'zod'
-import { ApiDocument } from '../api-document.ts'
 import { fault, type Reading } from '../fault.ts'
 import {
   durationPattern,
@@ -13,6 +12,7 @@ import {
 } from '../quantities.ts'
 import { parseHarmlessWrite, parseQueryMatch, parseRouteMatch, parseRuleMatch } from '../rule-match.ts'
 import { Secret } from '../secret.ts'
+import { ServiceDocument } from '../service-document.ts'
 
 // Zod compiles a function for each object schema, which pays when a schema is used often. A configuration is checked once.
 z.config({ jitless: true })
@@ -250,7 +250,10 @@ export const secret = z.string({ error: 'expected a text' }).transform((text) =>
 
 /** The document of a service: the loader puts it where its path stands. */
 export const document = z
-  .custom<ApiDocument>((value) => value instanceof ApiDocument, 'expected the path of an OpenAPI document')
+  .custom<ServiceDocument>(
+    (value) => value instanceof ServiceDocument,
+    'expected the path of an OpenAPI document',
+  )
   // As the file has it.
   .meta({ type: 'string', minLength: 1 })
 

@@ -10,6 +10,7 @@ import type { Service } from '../../exchange/exchange.ts'
 import { requestHeader } from '../../http/headers/header-lines.ts'
 import { targetParts, urlAtHost } from '../../http/targets.ts'
 import type { History, PurgeRecord } from '../../observability/history.ts'
+import { apiDocumentOf } from '../../openapi/document/api-document.ts'
 import {
   type DescribedService,
   openApiDocument,
@@ -276,7 +277,7 @@ const ownDocuments = ({ built }: OperatorParts): ((name: string) => Buffer | und
   return (name) => {
     const service = built.find(({ config }) => config.name === name)
     if (service === undefined || !('document' in service.config)) return undefined
-    const { document } = service.config
+    const document = apiDocumentOf(service.config)
     const batch = service.contract.rows.find(({ kind }) => kind === 'batch')
     const content =
       contents.get(name) ??

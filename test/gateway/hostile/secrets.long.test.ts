@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { checkConfig } from '../../../src/config/load.ts'
+import { checkConfig } from '../../../src/gateway/load-config.ts'
 import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 import { type Origin, pause, startOrigin } from '../../support/origin.ts'
 import { freePort } from '../../support/ports.ts'

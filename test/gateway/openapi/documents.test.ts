@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { OpenApiConfig } from '../../../src/config/config.ts'
-import { checkConfig, configFromData, filledAsData } from '../../../src/config/load.ts'
+import { filledAsData } from '../../../src/config/load.ts'
+import { checkConfig, configFromData } from '../../../src/gateway/load-config.ts'
 import { logReload } from '../../../src/gateway/snapshot/reload.ts'
+import { apiDocumentOf } from '../../../src/openapi/document/api-document.ts'
 import { documentHints } from '../../../src/openapi/hints.ts'
 import { startTestGateway } from '../../support/gateway.ts'
 import { startOrigin } from '../../support/origin.ts'
@@ -122,15 +124,15 @@ describe('a document of more than a megabyte, which a thread of its own reads', 
     const result = await checkConfig(configOf(), {}, folder)
     if (result.kind !== 'ok') throw new Error(JSON.stringify(result.faults))
     const [service] = result.config.services
-    const { document } = service as OpenApiConfig
+    const document = apiDocumentOf(service as OpenApiConfig)
     expect(document.contract.operations.map(({ operationId }) => operationId)).toEqual(['', 'a'])
     expect(document.title).toBe('x')
     const handed = configFromData(JSON.parse(JSON.stringify(filledAsData(result.filled))))
     if (handed.kind !== 'ok') throw new Error(JSON.stringify(handed.faults))
     expect(handed.hash).toBe(result.hash)
     const [same] = handed.config.services
-    expect((same as OpenApiConfig).document.contract).toEqual(document.contract)
-    expect((same as OpenApiConfig).document.bundle).toEqual(document.bundle)
+    expect(apiDocumentOf(same as OpenApiConfig).contract).toEqual(document.contract)
+    expect(apiDocumentOf(same as OpenApiConfig).bundle).toEqual(document.bundle)
   })
 })
 

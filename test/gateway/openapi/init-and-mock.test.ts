@@ -8,9 +8,8 @@ import { sampleOf } from '../../../demo/document-sample.ts'
 import { writeInitialConfig } from '../../../src/cli/commands/init.ts'
 import { readDocument } from '../../../src/cli/document-config.ts'
 import { runCli } from '../../../src/cli/run-cli.ts'
-import type { ApiDocument } from '../../../src/config/api-document.ts'
-import { checkConfig } from '../../../src/config/load.ts'
-import { configWarnings } from '../../../src/config/warnings.ts'
+import { checkConfig, configWarnings } from '../../../src/gateway/load-config.ts'
+import type { ApiDocument } from '../../../src/openapi/document/api-document.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 
 /* biome-ignore-start lint/suspicious/noTemplateCurlyInString: references that a document may have in its texts */

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml'
-import { checkConfig } from '../../../src/config/load.ts'
 import { givenNames } from '../../../src/exchange/write/given-names.ts'
 import { contractOf } from '../../../src/gateway/contracts.ts'
+import { checkConfig } from '../../../src/gateway/load-config.ts'
 import type { Contract, Tagger } from '../../../src/service/contract.ts'
 import type { Found } from '../../../src/service/row.ts'
 import { readIndex } from '../../../src/wordpress/index/index-document.ts'

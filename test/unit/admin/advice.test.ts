@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { adviceFor } from '../../../src/admin/advice.ts'
 import { noStoreReasons } from '../../../src/cache/events.ts'
-import { checkConfig } from '../../../src/config/load.ts'
+import { checkConfig } from '../../../src/gateway/load-config.ts'
 
 const lost = (reason: string, route = '/site/v2/posts/{id}', count = 60) => ({
   service: 'blog',

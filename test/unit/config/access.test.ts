@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { checkConfig } from '../../../src/config/load.ts'
 import { redactedConfig } from '../../../src/config/redacted-config.ts'
-import { configWarnings } from '../../../src/config/warnings.ts'
+import { checkConfig, configWarnings } from '../../../src/gateway/load-config.ts'
 import { createKey, keyLine } from '../../support/issuer.ts'
 
 type Tree = { readonly [key: string]: unknown }

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { checkConfig } from '../../../src/config/load.ts'
 import { redactedConfig } from '../../../src/config/redacted-config.ts'
+import { checkConfig } from '../../../src/gateway/load-config.ts'
 
 type Tree = { readonly [key: string]: unknown }
 

@@ -2,8 +2,7 @@ import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { checkConfig, loadConfig } from '../../../src/config/load.ts'
-import { configWarnings } from '../../../src/config/warnings.ts'
+import { checkConfig, configWarnings, loadConfig } from '../../../src/gateway/load-config.ts'
 
 const load = async (file: string | undefined, env: Record<string, string> = {}) => {
   const result = await loadConfig({ file, env })

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readApiDocument } from '../../../src/config/read-document.ts'
+import { readApiDocument } from '../../../src/openapi/document/read-document.ts'
 
 let folder: string
 beforeAll(async () => {

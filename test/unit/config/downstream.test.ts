@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { checkConfig } from '../../../src/config/load.ts'
 import { shownConfig } from '../../../src/config/redacted-config.ts'
-import { configWarnings } from '../../../src/config/warnings.ts'
+import { checkConfig, configWarnings } from '../../../src/gateway/load-config.ts'
 
 const fileWith = (receivers: unknown, more: object = {}): string =>
   JSON.stringify({

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
 import { interpolate } from '../../../src/config/load/source.ts'
-import { checkConfig } from '../../../src/config/load.ts'
 import { redactedConfig } from '../../../src/config/redacted-config.ts'
+import { checkConfig } from '../../../src/gateway/load-config.ts'
 
 const read = async (text: string, env: Record<string, string> = {}) => {
   const result = await checkConfig(text, env)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkConfig } from '../../../src/config/load.ts'
+import { checkConfig } from '../../../src/gateway/load-config.ts'
 
 const faultsOf = async (text: string, env: Record<string, string> = {}): Promise<string[]> => {
   const result = await checkConfig(text, env)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { checkConfig } from '../../../src/config/load.ts'
+import { checkConfig } from '../../../src/gateway/load-config.ts'
 
 type Tree = { readonly [key: string]: unknown }
 

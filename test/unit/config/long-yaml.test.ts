@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ApiDocument } from '../../../src/config/api-document.ts'
-import { loadApiDocument } from '../../../src/config/read-document.ts'
+import { ApiDocument } from '../../../src/openapi/document/api-document.ts'
+import { loadApiDocument } from '../../../src/openapi/document/read-document.ts'
 
 /** Longer than what the parser with positions reads alone. */
 const filler = `\n# ${'x'.repeat(300 * 1024)}\n`

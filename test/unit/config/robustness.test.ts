@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { configJsonSchema } from '../../../src/config/json-schema.ts'
-import { checkConfig } from '../../../src/config/load.ts'
 import { secretPaths } from '../../../src/config/schema/shape.ts'
+import { checkConfig } from '../../../src/gateway/load-config.ts'
 
 const files = ['config/gateway.yaml', 'config/production.example.yaml', 'config/wordpress.example.yaml']
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
-import { checkConfig } from '../../../src/config/load.ts'
 import { shownConfig } from '../../../src/config/redacted-config.ts'
+import { checkConfig } from '../../../src/gateway/load-config.ts'
 
 const accepted = async (text: string) => {
   const result = await checkConfig(text, {})

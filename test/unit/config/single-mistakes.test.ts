@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { checkConfig } from '../../../src/config/load.ts'
+import { checkConfig } from '../../../src/gateway/load-config.ts'
 
 /* biome-ignore-start lint/suspicious/noTemplateCurlyInString: references as the file spells them */
 

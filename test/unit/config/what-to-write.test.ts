@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { faultLine } from '../../../src/config/fault.ts'
-import { checkConfig, loadConfig } from '../../../src/config/load.ts'
-import { warningsOf } from '../../../src/config/warnings.ts'
+import { checkConfig, loadConfig, warningsOf } from '../../../src/gateway/load-config.ts'
 
 const service = (more: string, upstream = "targets: ['http://127.0.0.1:3000']"): string =>
   `services: { a: { contract: open, mount: /, upstream: { ${upstream} }, ${more} } }`

@@ -3,8 +3,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
-import { checkConfig } from '../../../src/config/load.ts'
 import { causeOf, createSender } from '../../../src/downstream/purge-sender.ts'
+import { checkConfig } from '../../../src/gateway/load-config.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
 
 let origin: Origin

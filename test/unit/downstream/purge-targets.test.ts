@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
-import { checkConfig } from '../../../src/config/load.ts'
 import type { PurgeTarget } from '../../../src/downstream/purge-target.ts'
 import { PurgeTargets } from '../../../src/downstream/purge-targets.ts'
+import { checkConfig } from '../../../src/gateway/load-config.ts'
 
 const opened: PurgeTargets[] = []
 afterEach(async () => {

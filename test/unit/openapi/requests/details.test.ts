@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { loadApiDocument } from '../../../../src/config/read-document.ts'
+import { loadApiDocument } from '../../../../src/openapi/document/read-document.ts'
 import { contractOf, described, oneGet, onePost } from './described.ts'
 
 type Request = Parameters<ReturnType<typeof described>['validate']>[0]

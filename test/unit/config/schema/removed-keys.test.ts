@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { foreignKey } from '../../../src/config/removed-keys.ts'
+import { foreignKey } from '../../../../src/config/schema/removed-keys.ts'
 
 test('a key that earlier versions had is named with the version and with what to write instead', () => {
   expect(foreignKey(['services', 'a', 'responseChecks'])).toMatch(

@@ -1,4 +1,4 @@
-import type { Path } from './fault.ts'
+import type { Path } from '../fault.ts'
 
 /** Keys that earlier versions had; `*` stands for any name. The text says what to write instead. */
 const removedKeys: Readonly<Record<string, string>> = {

@@ -3,15 +3,12 @@ import { readFileSync } from 'node:fs'
 import { deserialize, serialize } from 'node:v8'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { parse } from 'yaml'
-import { type ApiBundle, listOf, member } from '../openapi/document/bundle.ts'
-import { type ApiContract, loadDocument } from '../openapi/document/load-document.ts'
-import {
-  documentsCookie,
-  locateOperations,
-  type Operation,
-  operationKey,
-} from '../openapi/document/operation.ts'
-import { packageFile } from '../package-file.ts'
+import type { OpenApiConfig } from '../../config/config.ts'
+import { ServiceDocument } from '../../config/service-document.ts'
+import { packageFile } from '../../package-file.ts'
+import { type ApiBundle, listOf, member } from './bundle.ts'
+import { type ApiContract, loadDocument } from './load-document.ts'
+import { documentsCookie, locateOperations, type Operation, operationKey } from './operation.ts'
 
 /** A document without faults, as threads and processes hand it to each other. */
 export type ReadDocument = {
@@ -34,10 +31,11 @@ export const readDocumentOf = (bundle: ApiBundle, contract: ApiContract, path?: 
 }
 
 /** The OpenAPI document of a service. Its JSON form is name and hash, so that configurations compare and show these. */
-export class ApiDocument {
+export class ApiDocument extends ServiceDocument {
   readonly #read: ReadDocument
 
   constructor(read: ReadDocument) {
+    super()
     this.#read = read
   }
 
@@ -120,3 +118,15 @@ export const plantsDocument = (limitParameter: string): ApiDocument => {
   shipped.set(limitParameter, document)
   return document
 }
+
+/** The document of a configured service: only this module reads documents. */
+export const apiDocumentOf = ({ document }: Pick<OpenApiConfig, 'document'>): ApiDocument => {
+  if (document instanceof ApiDocument) return document
+  throw new TypeError('the document of a service was not read by its contract module')
+}
+
+/** The cache rules in the document of the plant store, in the form of a configuration. */
+export const plantRules = (limitParameter: string) =>
+  plantsDocument(limitParameter).contract.operations.flatMap(({ method, template, cache }) =>
+    cache === undefined ? [] : [{ ...cache, match: `${method} ${template}` }],
+  )

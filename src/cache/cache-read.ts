@@ -5,6 +5,7 @@ import type { GatewayResponse, ResponseOrPromise } from '../http/message.ts'
 import { isHead } from '../http/methods.ts'
 import type { CachePolicy } from './decide-caching.ts'
 import type { ForwardReason, ReadOutcome, StatusDetail } from './events.ts'
+import type { ReadStep } from './read-steps.ts'
 
 /** `partition` is `public` or the hash of a credential. */
 type CacheKeyParts = {
@@ -111,6 +112,8 @@ export type CacheRead = {
     | undefined
   /** Differs between configurations under which the same key has other content. Absent: none does. */
   readonly contentId?: string
+  /** Called at each step, for its trace; absent where it is not traced. */
+  readonly step?: ((step: ReadStep) => void) | undefined
   readonly signal: AbortSignal
   /** Address of the client, whose share of the buffered bytes a fill uses. */
   readonly client?: string

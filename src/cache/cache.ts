@@ -5,10 +5,10 @@ import { type CacheEntry, type EntryOrder, listEntries } from './entries.ts'
 import type { CacheEvent, InvalidationCause } from './events.ts'
 import { InFlightFetches, type RunFetch } from './fetch/collapse.ts'
 import { UpstreamFetch } from './fetch/fetch.ts'
-import { FetchReaders } from './fetch/respond-by-fetch.ts'
 import { CacheInvalidation, type Purge } from './invalidation.ts'
 import { createReuse, type Lease } from './policy/reuse.ts'
 import { createPostResponse, type PostResponse } from './post-response.ts'
+import { CacheReads } from './read.ts'
 import { type CompressionOptions, Encodings } from './respond/encodings.ts'
 import { type PerhapsLater, Responder } from './respond/responder.ts'
 import { createTierFetch, type SharedTier } from './shared-tier.ts'
@@ -47,9 +47,7 @@ export class Cache {
   readonly #storage: ResponseStorage
   readonly #fetches: InFlightFetches
   readonly #invalidation: CacheInvalidation
-  readonly #responder: Responder
-  readonly #byFetch: FetchReaders
-  readonly #reuse: ReturnType<typeof createReuse>
+  readonly #reads: CacheReads
   readonly verification: ReturnType<typeof createVerification>
 
   constructor(options: CacheOptions) {
@@ -80,9 +78,7 @@ export class Cache {
     this.#store = store
     this.#storage = storage
     this.#fetches = fetches
-    this.#responder = responder
-    this.#reuse = reuse
-    this.#byFetch = new FetchReaders({
+    this.#reads = new CacheReads({
       store,
       log,
       fetches,
@@ -99,21 +95,7 @@ export class Cache {
 
   /** Without a promise when it is a hit; otherwise through `forward`. Rejects with what `forward` rejects with. */
   response(read: CacheRead, forward: Forward): PerhapsLater {
-    const at = readClock(this.#options.clock)
-    const decision = this.#reuse(read, at)
-    switch (decision.kind) {
-      case 'fresh':
-        decision.stored.hits += 1
-        return this.#responder.hit(decision.stored, read, decision.ageMs, at)
-      case 'stale':
-        this.#byFetch.revalidate(read, forward, decision.stored)
-        this.#options.report({ kind: 'served-stale', service: read.service, reason: 'revalidating' })
-        return this.#responder.stale(decision.stored, read, at, 'revalidating')
-      case 'unavailable':
-        return this.#responder.unavailable()
-      case 'fetch':
-        return this.#byFetch.respond(read, forward, decision)
-    }
+    return this.#reads.response(read, forward)
   }
 
   /** See CacheInvalidation for these. */

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { CacheRead } from '../cache/cache-read.ts'
+import type { ReadStep } from '../cache/read-steps.ts'
 import type { Config } from '../config/config.ts'
 import type { TraceContext } from '../http/headers/forwardable-headers.ts'
 import { type HeaderChanges, withChanges } from '../http/headers/header-lines.ts'
@@ -225,6 +226,7 @@ type ExchangeRecord = {
   trace:
     | (TraceContext & {
         readonly attempted?: (attempt: AttemptEvent) => void
+        readonly read?: (step: ReadStep) => void
         readonly wrote?: (state: WriteState) => void
       })
     | undefined

@@ -52,6 +52,7 @@ export class ExchangeRead implements CacheRead {
   readonly headers: RequestHeaders
   readonly policy: CachePolicy
   readonly compresses: boolean
+  readonly step: CacheRead['step']
 
   constructor(
     context: ValidatedContext,
@@ -75,6 +76,7 @@ export class ExchangeRead implements CacheRead {
         ? context.policy
         : { ...context.policy, feedLifetime: undefined, endsAt: partition.endsAt ?? Number.POSITIVE_INFINITY }
     this.compresses = context.service.responses.compresses
+    this.step = context.record.trace?.read
   }
 
   /** Made for the first variant that needs it. */

@@ -1,5 +1,6 @@
 import { targetKey } from '../cache/cache-read.ts'
 import { type CachePolicy, identityCookies } from '../cache/decide-caching.ts'
+import { usualSteps } from '../cache/read-steps.ts'
 import { readClock, systemClock } from '../clock.ts'
 import {
   type Config,
@@ -222,6 +223,8 @@ const cachingOf = (
         ...feedOf(service, policy),
         profile: policy.profile,
         ...storedAs(service, contract, match, canonical, decision.caching.partition, host),
+        stepsOfAHit: usualSteps.hit.join(', '),
+        stepsOfAMiss: usualSteps.miss.join(', '),
         ...(isKeyedByContent(method) ? { contentInTheKey: 'as sent; this explanation has none' } : {}),
       }
     case 'pass':

@@ -12,7 +12,8 @@ const sharedTier = of('cache/shared-tier.ts')
 const sharedStore = of('cluster/shared-store.ts')
 const memoryLedger = of('cluster/workers/memory-ledger.ts')
 const invalidation = of('cache/invalidation.ts')
-const byFetch = of('cache/fetch/respond-by-fetch.ts')
+const reads = of('cache/read.ts')
+const afterOutcome = of('cache/fetch/after-outcome.ts')
 const membership = of('gateway/parts/membership.ts')
 const write = of('exchange/write.ts')
 const writeInProgress = of('exchange/write/write-in-progress.ts')
@@ -53,7 +54,7 @@ const leases: readonly ProtocolFault[] = [
     'lease === undefined || lease.isCurrent(at)',
     'lease === undefined || at.now > 0',
   ),
-  byFetch(
+  reads(
     'lease: not needed to join a fetch',
     '(lease === undefined || lease.isCurrent(readClock(clock))) &&\n    ',
   ),
@@ -368,26 +369,29 @@ const states: readonly ProtocolFault[] = [
 const fences: readonly ProtocolFault[] = [
   invalidation(
     'fence: a response that was requested before a write is stored',
-    '    log.record(tags, shownBy)\n    const isLarge',
+    '    this.#log.record(tags, shownBy)\n    const isLarge',
     '    const isLarge',
   ),
-  invalidation('fence: a response that was requested before a purge is stored', '    record(selector)\n'),
-  invalidation('fence: nothing is held after an unknown outcome', '      doubt(tags, forMs)\n'),
+  invalidation(
+    'fence: a response that was requested before a purge is stored',
+    '    this.#record(selector)\n',
+  ),
+  invalidation('fence: nothing is held after an unknown outcome', '    this.doubt(tags, forMs)\n'),
   invalidation(
     'fence: a fetch is not cut',
-    'entries += remove(entry)\n        cut += fetches.cut(entry.key)',
+    'entries += remove(entry)\n        cut += this.#fetches.cut(entry.key)',
     'entries += remove(entry)',
   ),
-  byFetch(
+  reads(
     'fence: a fetch from before a write is joined',
     '(fetch.since === log.sequence || !log.invalidatedSince(expectedTags(read), fetch.since))',
     'fetch.since >= 0',
   ),
-  byFetch(
+  afterOutcome(
     'fence: a response from before a write is shared',
-    '    if (since !== fetch.since && isSuperseded(log, stored, fetch.since)) return retryTogether\n',
+    '    if (since !== fetch.since && isSuperseded(this.#log, stored, fetch.since)) return retryTogether\n',
   ),
-  byFetch(
+  afterOutcome(
     'fence: a stream from before a write is followed',
     "(isLeader || since === fetch.since) ? 'follow' : 'wait'",
     "true ? 'follow' : 'wait'",

@@ -91,6 +91,7 @@ export class UpstreamFetch {
   run(fetch: FetchRequest): FetchOutcome | Promise<FetchOutcome> {
     const { read, stored } = fetch
     this.#report({ kind: 'forwarded', service: read.service, reason: fetch.reason })
+    if (!fetch.background) read.step?.(stored === undefined || isHead(read.method) ? 'fetch' : 'validate')
     if (isHead(read.method))
       return this.#request(fetch, noHeaders).then((upstream) => this.#handleHead(fetch, upstream))
     return stored === undefined ? this.#fetchWhole(fetch) : this.#validate(fetch, stored)
@@ -113,11 +114,12 @@ export class UpstreamFetch {
   }
 
   #shareable(
-    { read, since }: FetchRequest,
+    { read, since, background }: FetchRequest,
     stored: StoredResponse,
     facts: Pick<ShareableOutcome, 'upstreamStatus' | 'validated' | 'ownHeaders'>,
   ): ShareableOutcome {
     const result = this.#storage.store(read, stored, since)
+    if (result.notStored === undefined && !background) read.step?.('store')
     return { kind: 'shareable', ...result, ...facts }
   }
 

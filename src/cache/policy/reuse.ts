@@ -24,14 +24,14 @@ import type { ForwardReason } from '../events.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 
-/** How a read is answered (RFC 9111 §4). */
+/** How a read is answered (RFC 9111 §4): the step that follows its lookup. */
 export type Reuse =
-  | { readonly kind: 'fresh'; readonly stored: StoredResponse; readonly ageMs: number }
+  | { readonly step: 'hit'; readonly stored: StoredResponse; readonly ageMs: number }
   /** Within stale-while-revalidate, or as stale as the reader accepts: served now, and fetched in the background. */
-  | { readonly kind: 'stale'; readonly stored: StoredResponse }
-  | { readonly kind: 'fetch'; readonly reason: ForwardReason; readonly stored: StoredResponse | undefined }
+  | { readonly step: 'stale-while-revalidate'; readonly stored: StoredResponse }
+  | { readonly step: 'join'; readonly reason: ForwardReason; readonly stored: StoredResponse | undefined }
   /** only-if-cached, and no stored response can be reused. */
-  | { readonly kind: 'unavailable' }
+  | { readonly step: 'only-if-cached' }
 
 /** The stored response whose selecting headers the request matches, the newest one if several do (RFC 9111 §4.1). */
 const selectVariant = (
@@ -92,7 +92,7 @@ const fetchOrUnavailable = (
   control: RequestControl,
   reason: ForwardReason,
   stored: StoredResponse | undefined,
-): Reuse => (control.onlyIfCached ? { kind: 'unavailable' } : { kind: 'fetch', reason, stored })
+): Reuse => (control.onlyIfCached ? { step: 'only-if-cached' } : { step: 'join', reason, stored })
 
 /**
  * current_age (RFC 9111 §4.2.3). The larger of both clocks' resident times: the wall clock may be set back,
@@ -132,11 +132,11 @@ const decideStored = (
   if (stored.validateAlways) return fetchOrUnavailable(control, 'stale', stored)
   if (!fresh) {
     return mayServeStale(stored, ageMs, control, lifetimeMs)
-      ? { kind: 'stale', stored }
+      ? { step: 'stale-while-revalidate', stored }
       : fetchOrUnavailable(control, 'stale', stored)
   }
   const enough = lifetimeMs >= ageMs + control.minFreshMs && ageMs <= control.maxAgeMs
-  return enough ? { kind: 'fresh', stored, ageMs } : fetchOrUnavailable(control, 'request', stored)
+  return enough ? { step: 'hit', stored, ageMs } : fetchOrUnavailable(control, 'request', stored)
 }
 
 const decideReuse = (
@@ -191,7 +191,7 @@ export const createReuse = (
     const isOver = read.policy.endsAt !== undefined && read.policy.endsAt <= at.now
     if (!isOver && (lease === undefined || lease.isCurrent(at))) return ofStored(read, at)
     const reuse = decideReuse([], read, read.policy.profile, at)
-    return reuse.kind === 'fetch' ? { ...reuse, reason: 'bypass' } : reuse
+    return reuse.step === 'join' ? { ...reuse, reason: 'bypass' } : reuse
   }
 }
 

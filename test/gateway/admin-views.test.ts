@@ -125,6 +125,8 @@ describe('/explain', () => {
       profile: 'safe',
       cacheKey: 'site, /site/v2/posts?search=explained, public',
       tags: expect.arrayContaining(['site/all', 'site/any/posts']),
+      stepsOfAHit: 'lookup, hit',
+      stepsOfAMiss: 'lookup, join, fetch, wait, store, outcome, respond',
       storedResponses: 0,
     })
     await (await fetch(url)).arrayBuffer()

@@ -1899,7 +1899,7 @@ final class Trellis_Changes {
 				}
 				if ( isset( $change['before'], $change['after'] ) ) {
 					list( $was, $is ) = array( $states[ $step ][ $taxonomy ], $states[ min( $step + 1, count( $states ) - 1 ) ][ $taxonomy ] );
-					$change['after'][ self::TEXTS ] = array_keys( array_diff_assoc( $is[ self::TEXTS ], $was[ self::TEXTS ] ) );
+					$change['after'][ self::TEXTS ] = array_keys( array_diff_assoc( $is[ self::TEXTS ] + array( 'count' => $is['count'] ), $was[ self::TEXTS ] + array( 'count' => $was['count'] ) ) );
 				}
 				$changes[] = $change;
 			}

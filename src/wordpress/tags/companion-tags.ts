@@ -289,7 +289,7 @@ const ofPost = (tagOf: TagOf, change: Post): readonly string[] => {
   return [...kinds.map((kind) => tagOf(kind, String(id))), ...lists(tagOf, type), ...reached]
 }
 
-/** Is what has changed neither the name of a term, nor its slug or parent? */
+/** Is what has changed neither the name of a term, nor its slug, its parent or the number of its posts? */
 const isDescribedOnly = ({ before, after }: Term): boolean =>
   isDeepStrictEqual([before?.['slug'], before?.['parent']], [after?.['slug'], after?.['parent']]) &&
   isDeepStrictEqual(after?.['texts'], [])
@@ -302,8 +302,8 @@ const hasMoved = ({ before, after }: Term): boolean => {
 
 const ofTerm = (tagOf: TagOf, change: Term): readonly string[] => {
   const { id, taxonomy } = change
-  const ofOthers = isDescribedOnly(change) ? [] : ['slug']
-  const kinds = isCountOnly(change) ? ['count'] : ['t', ...ofOthers, 'count', 'm']
+  const ofOthers = isDescribedOnly(change) ? [] : ['slug', 'count']
+  const kinds = isCountOnly(change) ? ['count'] : ['t', ...ofOthers, 'm']
   const byId = kinds.map((kind) => tagOf(kind, String(id)))
   const ofParents = hasMoved(change) ? [`h:${taxonomy}`] : []
   const reached = isCountOnly(change) ? [`n:${taxonomy}`] : [`t:${taxonomy}`, `n:${taxonomy}`, ...ofParents]

@@ -26,7 +26,7 @@ const ofTags: readonly Fault[] = [
   ),
   fault(
     'additions: fields of plugins are not seen',
-    '$this->is_added_to || ! empty( $wp_rest_additional_fields )',
+    '$this->is_added_to || $this->has_fields()',
     '$this->is_added_to',
   ),
   fault(
@@ -247,7 +247,7 @@ const ofChanges: readonly Fault[] = [
     "$alone && $object['counts_only'] && 1 === count( $states ) && $object['states']",
     "$alone && $object['counts_only']",
   ),
-  fault('counts: states of terms have no count', ", 'count' => (int) $row->count ) );", ' ) );'),
+  fault('counts: states of terms have no count', ", 'count' => (int) $row->count, self::TEXTS", ' ) );'),
   fault(
     'counts: the state of a term before a write is used after it',
     '\t\t\t$this->forget_terms( $site, $ids );\n\t\t}\n\t\t$states',

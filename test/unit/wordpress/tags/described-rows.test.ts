@@ -57,6 +57,8 @@ test.each<[string, Change, string, boolean]>([
   ],
   ['the description of a term', described([]), 'plain;slugs;t=3', false],
   ['the description of a term, where it shows more than slugs', described([]), 't=3', true],
+  ['the description of a term, where it shows numbers of posts', described([]), 'slugs;t=3', false],
+  ['the number of posts of a term as well', described(['count']), 'slugs;t=3', true],
   ['the name of a term, which orders terms', described(['name']), 'plain;slugs;t=3', true],
   ['something of a term that is not known', described(undefined), 'plain;slugs;t=3', true],
   [

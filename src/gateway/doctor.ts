@@ -125,7 +125,7 @@ const upstreamChecks = async (config: Config): Promise<readonly Check[]> => {
   return config.services.flatMap((service): Check[] => {
     const subject = `upstream of ${service.name}`
     const serviceIssues = issues.filter((issue) => issue.service === service.name)
-    const { withoutChanges } = checksOf(service) ?? {}
+    const { withoutChanges, notes } = checksOf(service) ?? {}
     const hints: Check[] =
       withoutChanges !== undefined && changesOf(service) === undefined
         ? [{ state: 'note', subject: `changes of ${service.name}`, text: withoutChanges }]
@@ -134,7 +134,10 @@ const upstreamChecks = async (config: Config): Promise<readonly Check[]> => {
       serviceIssues.length > 0
         ? serviceIssues.map(({ text }) => ({ state: 'fault', subject, text }))
         : [{ state: 'ok', subject, text: 'answers, and fits the configuration' }]
-    return [...responses, ...hints]
+    const allowed = (notes?.(service) ?? []).map(
+      (text): Check => ({ state: 'note', subject: service.name, text }),
+    )
+    return [...responses, ...hints, ...allowed]
   })
 }
 

@@ -1,3 +1,4 @@
+import type { ServiceConfig } from '../config/config.ts'
 import { isJsonObject, ownMember, parsedJson } from '../http/json-text.ts'
 import type { Issue, Seen, UpstreamCheck } from '../service/connection.ts'
 import { isFromObjectCache } from './tagger.ts'
@@ -21,3 +22,11 @@ export const endpointIssues = async ({ ask, service }: UpstreamCheck): Promise<r
     },
   ]
 }
+
+/** Anonymous clients read the schema, unless the gateway refuses it or each of them is known. */
+export const endpointNotes = (service: ServiceConfig): readonly string[] =>
+  service.contract === 'graphql' && service.graphql.introspection && service.access === undefined
+    ? [
+        'introspection is open: any client can read the schema. graphql.introspection: false refuses it, also where the upstream allows it',
+      ]
+    : []

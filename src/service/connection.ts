@@ -236,4 +236,6 @@ export type UpstreamChecks = {
   readonly serverIssues?: (check: UpstreamCheck) => Promise<readonly Issue[]>
   /** What follows where such a service has no `changes`, and what to do; for `doctor`. */
   readonly withoutChanges?: string
+  /** What the configuration of such a service allows, and who runs it should know; for `doctor`. */
+  readonly notes?: (service: ServiceConfig) => readonly string[]
 }

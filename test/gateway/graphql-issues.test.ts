@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { stringify } from 'yaml'
+import { examine } from '../../src/gateway/doctor.ts'
 import { checkConfig } from '../../src/gateway/load-config.ts'
 import { allUpstreamIssues } from '../../src/gateway/upstream-issues.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
@@ -41,4 +42,17 @@ test('a token without a companion is an issue', async () => {
   origin.script = answers({})
   const changes = { token: 'token-of-a-companion', poll: '5s' }
   expect(await issuesOf({ changes })).toEqual([expect.stringContaining('companion')])
+})
+
+test.each([
+  ['open by default', {}, true],
+  ['refused by the gateway', { graphql: { introspection: false } }, false],
+  ['behind access', { access: { allow: ['127.0.0.1'] } }, false],
+])('doctor notes introspection that is open: %s', async (_, more, isNoted) => {
+  origin.script = answers({})
+  const graph = { contract: 'graphql', upstream: { targets: [origin.origin] }, ...more }
+  const checked = await checkConfig(stringify({ services: { graph } }), {})
+  if (checked.kind === 'faults') throw new Error(JSON.stringify(checked.faults))
+  const texts = (await examine(checked.config)).map(({ state, text }) => `${state} ${text}`)
+  expect(texts.some((text) => text.startsWith('note introspection is open'))).toBe(isNoted)
 })

@@ -231,7 +231,7 @@ export type Validation =
   | {
       readonly kind: 'invalid'
       readonly status: number
-      /** Code from the contract's closed list, e.g. `rest_invalid_param`: a metric label. */
+      /** Code from the contract's closed list: a metric label. */
       readonly code: string
       /** Error in the service's own shape. */
       readonly body: unknown

@@ -88,6 +88,19 @@ export type DiscoveryOptions = IndexSettings &
 const sameRows = (rows: readonly Row[], otherRows: readonly Row[]): boolean =>
   rows.length === otherRows.length && rows.every((row, at) => row === otherRows[at])
 
+/** With the fields that `_fields` of the query names. */
+const selectedDocument = (document: JsonObject, query: string, publicRoot: string): DiscoveryDocument => {
+  const fields = selectedFields(query)
+  return documentOf(fields === undefined ? document : prune(document, treeOf(fields)), publicRoot, ['GET'])
+}
+
+/** Only the upstream has the schema of its items, which no index contains; without it the fallback lists the arguments. */
+const optionsDocument = (row: Row, publicRoot: string, entry: Parameters<typeof describeRow>[2]) => {
+  const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
+  const document = documentOf(describeRow(row, publicRoot, entry), publicRoot, methods)
+  return row.handledBy === 'upstream' ? ({ kind: 'ask-upstream', fallback: document } as const) : document
+}
+
 /** The documents of a site service, and what its upstream announces. Sends requests after `start`, or for a document. */
 export const createDiscovery = (options: DiscoveryOptions) => {
   const { publicRoot, service, source } = options
@@ -141,31 +154,26 @@ export const createDiscovery = (options: DiscoveryOptions) => {
           clock: options.clock,
           fetchIndex: options.fetchIndex,
           accept: (content) => inTurns(accept(content), service),
-          failed: (reason, cause) =>
-            options.report({
-              kind: 'index-failed',
-              service,
-              reason,
-              keptLast: knowledge !== undefined,
-              cause,
-            }),
+          failed: (reason, cause) => {
+            const keptLast = knowledge !== undefined
+            options.report({ kind: 'index-failed', service, reason, keptLast, cause })
+          },
         })
-
-  const selected = (document: JsonObject, query: string): DiscoveryDocument => {
-    const fields = selectedFields(query)
-    return documentOf(fields === undefined ? document : prune(document, treeOf(fields)), publicRoot, ['GET'])
-  }
 
   const indexNow = (query: string) => {
     if (knowledge === undefined) return { kind: 'identity-unknown' } as const
-    return query.includes('_fields') ? selected(knowledge.site.site, query) : knowledge.document
+    return query.includes('_fields')
+      ? selectedDocument(knowledge.site.site, query, publicRoot)
+      : knowledge.document
   }
 
   const namespaceNow = (namespace: string, query: string) => {
     const { site, namespaceDocument } = knowledge ?? tableOnly
     const document = site.namespace(namespace)
     if (document === undefined) return { kind: 'unknown-namespace' } as const
-    return query.includes('_fields') ? selected(document, query) : namespaceDocument(namespace, document)
+    return query.includes('_fields')
+      ? selectedDocument(document, query, publicRoot)
+      : namespaceDocument(namespace, document)
   }
 
   const whenReady = <IndexResponse>(response: () => IndexResponse): IndexResponse | Promise<IndexResponse> =>
@@ -176,13 +184,8 @@ export const createDiscovery = (options: DiscoveryOptions) => {
     /** The site index; waits only while nothing is known yet or after `invalidate`. `query` has no `?`. */
     index: (query: string) => whenReady(() => indexNow(query)),
     namespaceIndex: (namespace: string, query: string) => whenReady(() => namespaceNow(namespace, query)),
-    /** Only the upstream has the schema of its items, which no index contains; without it the fallback lists the arguments. */
-    options: (row: Row) => {
-      const methods = row.endpoints.flatMap((endpoint) => endpoint.methods)
-      const { entries } = knowledge ?? tableOnly
-      const document = documentOf(describeRow(row, publicRoot, entries.get(row.pattern)), publicRoot, methods)
-      return row.handledBy === 'upstream' ? ({ kind: 'ask-upstream', fallback: document } as const) : document
-    },
+    options: (row: Row) =>
+      optionsDocument(row, publicRoot, (knowledge ?? tableOnly).entries.get(row.pattern)),
     /** The REST root that the upstream writes its links with; undefined until learned. */
     upstream: learned,
     /** The contract's rows as the upstream takes them. */

@@ -17,7 +17,7 @@ import { contentsTagged } from './store/contents-tagged.ts'
 import { HitForPass } from './store/hit-for-pass.ts'
 import { MemoryStore } from './store/memory-store.ts'
 import { ResponseStorage } from './store/response-storage.ts'
-import { InvalidationLog, UnsettledTags } from './store/tag-index.ts'
+import { InvalidationLog, QuarantinedTags } from './store/tag-index.ts'
 import { createVerification } from './verification.ts'
 
 export type CacheOptions = {
@@ -60,11 +60,11 @@ export class Cache {
       maxEntryBytes,
       onEvict: (bytes) => report({ kind: 'evicted', bytes }),
     })
-    const unsettled = new UnsettledTags(maxTrackedTags)
+    const quarantined = new QuarantinedTags(maxTrackedTags)
     const admission = createAdmission({ mode: options.admission, usedShare: () => store.usedShare() })
     const encodings = new Encodings({ ...options.compression, store, report })
     const codedFrom = (read: CacheRead): number => encodings.codedFrom(read)
-    const storage = new ResponseStorage({ store, log, unsettled, admission, report, codedFrom })
+    const storage = new ResponseStorage({ store, log, quarantined, admission, report, codedFrom })
     const hitForPass = new HitForPass()
     const upstream = new UpstreamFetch({ store, storage, clock, report, budget, maxEntryBytes })
     const fetch: RunFetch = (request) => upstream.run(request)
@@ -89,8 +89,8 @@ export class Cache {
       clock,
       report,
     })
-    this.#invalidation = new CacheInvalidation({ store, log, unsettled, fetches, clock, report })
-    this.verification = createVerification({ store, log, unsettled, lease, clock })
+    this.#invalidation = new CacheInvalidation({ store, log, quarantined, fetches, clock, report })
+    this.verification = createVerification({ store, log, quarantined, lease, clock })
   }
 
   /** Without a promise when it is a hit; otherwise through `forward`. Rejects with what `forward` rejects with. */
@@ -103,16 +103,12 @@ export class Cache {
     return this.#invalidation.invalidate(tags, by, shownBy)
   }
 
-  quarantine(tags: readonly string[]): () => void {
-    return this.#invalidation.quarantine(tags)
+  quarantine(tags: readonly string[], forMs: number): void {
+    this.#invalidation.quarantine(tags, forMs)
   }
 
-  doubt(tags: readonly string[], forMs: number): void {
-    this.#invalidation.doubt(tags, forMs)
-  }
-
-  suspect(tags: readonly string[], forMs: number, by?: InvalidationCause): number {
-    return this.#invalidation.suspect(tags, forMs, by)
+  quarantineUntilReleased(tags: readonly string[]): () => void {
+    return this.#invalidation.quarantineUntilReleased(tags)
   }
 
   purge(purge: Purge): number {

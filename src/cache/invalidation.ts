@@ -7,14 +7,14 @@ import type { InFlightFetches } from './fetch/collapse.ts'
 import { currentAgeMs } from './policy/reuse.ts'
 import type { MemoryStore, StoredVariants } from './store/memory-store.ts'
 import { limitLifetime } from './store/stored-response.ts'
-import type { InvalidationLog, UnsettledTags } from './store/tag-index.ts'
+import type { InvalidationLog, QuarantinedTags } from './store/tag-index.ts'
 
 /** One invalidation, as sent to all processes that store responses. */
 export type Invalidation =
   /** `hard` removes what has the tag, `soft` marks it stale. */
   | { readonly kind: 'tag'; readonly tag: string; readonly mode: 'hard' | 'soft' }
   /** After a write of unknown outcome: removed, and for `forMs` nothing that has the tag is stored; the empty tag stands for all. */
-  | { readonly kind: 'hold'; readonly tag: string; readonly forMs: number }
+  | { readonly kind: 'quarantine'; readonly tag: string; readonly forMs: number }
   | {
       readonly kind: 'prefix'
       readonly service: string
@@ -30,7 +30,7 @@ export const encodeInvalidation = (invalidation: Invalidation): string => {
   switch (invalidation.kind) {
     case 'tag':
       return `${invalidation.mode === 'hard' ? 't' : 's'}:${invalidation.tag}`
-    case 'hold':
+    case 'quarantine':
       return `h${invalidation.forMs}:${invalidation.tag}`
     case 'prefix':
       return `${invalidation.mode === 'hard' ? 'p' : 'q'}:${invalidation.service}:${invalidation.prefix}`
@@ -67,7 +67,7 @@ const invalidationOf = (code: string, rest: string): Invalidation | undefined =>
       return isWhole ? { kind: 'documents', service, collection: behind } : undefined
     default:
       return /^h\d+(?:\.\d+)?$/.test(code)
-        ? { kind: 'hold', tag: rest, forMs: Number(code.slice(1)) }
+        ? { kind: 'quarantine', tag: rest, forMs: Number(code.slice(1)) }
         : undefined
   }
 }
@@ -86,7 +86,7 @@ export const longestQuarantine = (texts: readonly string[]): number =>
 
 /** Instead of quarantines that are no longer stored. */
 export const quarantineEverything = (forMs: number): string =>
-  encodeInvalidation({ kind: 'hold', tag: '', forMs })
+  encodeInvalidation({ kind: 'quarantine', tag: '', forMs })
 
 type PurgeSelector =
   /** All variants of one target, in all partitions; for one host, or for all without `host`. */
@@ -108,7 +108,7 @@ export type Purge = {
 type InvalidationOptions = {
   readonly store: MemoryStore
   readonly log: InvalidationLog
-  readonly unsettled: UnsettledTags
+  readonly quarantined: QuarantinedTags
   readonly fetches: InFlightFetches
   readonly clock: Clock
   readonly report: (event: CacheEvent) => void
@@ -211,11 +211,11 @@ const inTurns = async <Result>(steps: Generator<undefined, Result>): Promise<Res
   return step.value
 }
 
-/** Removes and doubts stored responses by tags and selectors. What removes returns the number of stored responses concerned. */
+/** Removes stored responses by tags and selectors, and quarantines tags. What removes returns the number of stored responses concerned. */
 export class CacheInvalidation {
   readonly #store: MemoryStore
   readonly #log: InvalidationLog
-  readonly #unsettled: UnsettledTags
+  readonly #quarantined: QuarantinedTags
   readonly #fetches: InFlightFetches
   readonly #clock: Clock
   readonly #report: (event: CacheEvent) => void
@@ -224,7 +224,7 @@ export class CacheInvalidation {
   constructor(options: InvalidationOptions) {
     this.#store = options.store
     this.#log = options.log
-    this.#unsettled = options.unsettled
+    this.#quarantined = options.quarantined
     this.#fetches = options.fetches
     this.#clock = options.clock
     this.#report = options.report
@@ -253,21 +253,15 @@ export class CacheInvalidation {
     return entries
   }
 
-  /** Until the returned function is called, once, no response with one of the tags is stored; stored responses stay. */
-  quarantine(tags: readonly string[]): () => void {
-    return this.#unsettled.open(tags)
-  }
-
   /** Until `forMs` have passed no response with one of the tags is stored; stored responses stay. */
-  doubt(tags: readonly string[], forMs: number): void {
+  quarantine(tags: readonly string[], forMs: number): void {
     const now = this.#clock.monotonic()
-    this.#unsettled.add(tags, now, now + forMs)
+    this.#quarantined.addUntil(tags, now, now + forMs)
   }
 
-  /** As `invalidate`, for a write that may still be carried out: until `forMs` have passed no response with one of the tags is stored. */
-  suspect(tags: readonly string[], forMs: number, by?: InvalidationCause): number {
-    this.doubt(tags, forMs)
-    return this.invalidate(tags, by)
+  /** Until the returned function is called, once, no response with one of the tags is stored; stored responses stay. */
+  quarantineUntilReleased(tags: readonly string[]): () => void {
+    return this.#quarantined.addUntilReleased(tags)
   }
 
   purge(purge: Purge): number {

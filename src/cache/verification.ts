@@ -6,7 +6,7 @@ import { currentAgeMs, type Lease, lifetimeAt } from './policy/reuse.ts'
 import type { MemoryStore } from './store/memory-store.ts'
 import { isSuperseded } from './store/response-storage.ts'
 import type { StoredResponse } from './store/stored-response.ts'
-import type { InvalidationLog, UnsettledTags } from './store/tag-index.ts'
+import type { InvalidationLog, QuarantinedTags } from './store/tag-index.ts'
 
 /** What a request for a verification sends of the headers that a response may depend on. */
 export const verifyingHeaders: Readonly<Record<string, string>> = {
@@ -22,13 +22,13 @@ export const verifiedStatuses: ReadonlySet<number> = new Set([200, 404, 410])
 type VerificationOptions = {
   readonly store: MemoryStore
   readonly log: InvalidationLog
-  readonly unsettled: UnsettledTags
+  readonly quarantined: QuarantinedTags
   readonly lease: Lease | undefined
   readonly clock: Clock
 }
 
 /** Which stored responses can be fetched again for a comparison, and what such a comparison is worth. */
-export const createVerification = ({ store, log, unsettled, lease, clock }: VerificationOptions) => {
+export const createVerification = ({ store, log, quarantined, lease, clock }: VerificationOptions) => {
   /** Would an anonymous GET get it now? */
   const isServed = (stored: StoredResponse): boolean => {
     const at = readClock(clock)
@@ -62,7 +62,7 @@ export const createVerification = ({ store, log, unsettled, lease, clock }: Veri
     stands: (stored: StoredResponse, since: number): boolean =>
       (lease === undefined || lease.isCurrent(readClock(clock))) &&
       !isSuperseded(log, stored, since) &&
-      !unsettled.includes([targetKeyOf(stored.key), ...stored.tags], clock.monotonic()),
+      !quarantined.includes([targetKeyOf(stored.key), ...stored.tags], clock.monotonic()),
   }
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { decodeInvalidation, encodeInvalidation, type Invalidation } from '../cache/invalidation.ts'
 import type { LedgerPosition } from '../cache/shared-tier.ts'
 import { type Moment, readClock } from '../clock.ts'
-import type { LedgerStep, QuarantineReason } from './events.ts'
+import type { LedgerStep, NoLeaseReason } from './events.ts'
 import {
   type Appended,
   type CoherenceOptions,
@@ -20,7 +20,7 @@ import {
   createWriteRegistry,
 } from './protocol/register-write.ts'
 
-type Quarantine = Extract<Invalidation, { kind: 'hold' }>
+type Quarantine = Extract<Invalidation, { kind: 'quarantine' }>
 
 /**
  * Writes of this process with unknown outcome that the upstream may still carry out: they are registered again with a new ledger. Times
@@ -34,14 +34,14 @@ const createQuarantines = () => {
   return {
     record: (invalidations: readonly Invalidation[], now: number): void => {
       for (const invalidation of invalidations) {
-        if (invalidation.kind !== 'hold') continue
+        if (invalidation.kind !== 'quarantine') continue
         if (until.size >= maxLedgerEntries) tidy(now)
-        // Above this number the cache holds everything anyway.
+        // Above this number the cache quarantines everything anyway.
         if (until.size < maxLedgerEntries)
           until.set(invalidation.tag, { quarantine: invalidation, at: now + invalidation.forMs })
       }
     },
-    /** Holds that have not expired. */
+    /** Those that have not expired. */
     current: (now: number): readonly Quarantine[] => {
       tidy(now)
       return [...until.values()].map(({ quarantine }) => quarantine)
@@ -60,7 +60,7 @@ const usedShare = 0.95
  */
 const createLease = (leaseMs: number) => {
   let until = never
-  let refusal: QuarantineReason = 'unreachable'
+  let refusal: NoLeaseReason = 'unreachable'
   let isFirst = true
   return {
     /** None has been granted yet. */
@@ -74,14 +74,14 @@ const createLease = (leaseMs: number) => {
       const forMs = leaseMs * usedShare
       until = { now: sent.now + forMs, monotonic: sent.monotonic + forMs }
     },
-    refused: (reason: QuarantineReason): void => {
+    refused: (reason: NoLeaseReason): void => {
       refusal = reason
     },
     /** Ends the lease: the ledger that granted it is gone. */
     end: (): void => {
       until = never
     },
-    get refusal(): QuarantineReason {
+    get refusal(): NoLeaseReason {
       return refusal
     },
   }
@@ -111,7 +111,7 @@ export type Coherence = {
   /** Another member is known to have ended. */
   forget(member: string): void
   /** Why this process does not trust its memory; undefined when it does. */
-  quarantine(): QuarantineReason | undefined
+  noLease(): NoLeaseReason | undefined
   /** The ledger answers, but has granted no lease yet: for a while after the start. */
   isJoining(): boolean
   start(): Promise<void>
@@ -182,7 +182,7 @@ class CoherenceMember implements Coherence {
     this.#options.ledger.forget(other).catch(() => undefined)
   }
 
-  quarantine(): 'unreachable' | 'unproven' | 'member-silent' | 'young-ledger' | undefined {
+  noLease(): NoLeaseReason | undefined {
     return this.#lease.isCurrent(readClock(this.#options.clock)) ? undefined : this.#lease.refusal
   }
 

@@ -5,12 +5,12 @@ import type { StoreTrouble } from './redis/connections.ts'
  * `member-silent`: another member is silent, and may acknowledge writes that it cannot register. `young-ledger`: the ledger is new, so
  * members that have not found it yet may acknowledge writes.
  */
-export const quarantineReasons = ['unreachable', 'unproven', 'member-silent', 'young-ledger'] as const
-export type QuarantineReason = (typeof quarantineReasons)[number]
+export const noLeaseReasons = ['unreachable', 'unproven', 'member-silent', 'young-ledger'] as const
+export type NoLeaseReason = (typeof noLeaseReasons)[number]
 
 export type CoherenceEvent =
   /** The lease ended, or a new one was granted. */
-  | { readonly kind: 'trust-lost'; readonly reason: QuarantineReason }
+  | { readonly kind: 'trust-lost'; readonly reason: NoLeaseReason }
   | { readonly kind: 'trust-regained' }
   | { readonly kind: 'notes-applied'; readonly invalidations: number }
   /** Notes were missed: every stored response was dropped. */

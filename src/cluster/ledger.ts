@@ -1,7 +1,7 @@
 import type { Invalidation } from '../cache/invalidation.ts'
 import type { LedgerPosition } from '../cache/shared-tier.ts'
 import type { Clock } from '../clock.ts'
-import type { CoherenceEvent, QuarantineReason } from './events.ts'
+import type { CoherenceEvent, NoLeaseReason } from './events.ts'
 
 /** Invalidations that a ledger stores, and tags that the cache of a member does: above this number all stored responses are in doubt. */
 export const maxLedgerEntries = 16_384
@@ -13,7 +13,7 @@ export type LedgerStatus = {
   readonly beat: number
 }
 
-export type LeaseRefusal = Exclude<QuarantineReason, 'unreachable'>
+export type LeaseRefusal = Exclude<NoLeaseReason, 'unreachable'>
 
 /** An encoded invalidation, and the number under which it was last appended. */
 export type LedgerEntry = { readonly seq: number; readonly text: string }

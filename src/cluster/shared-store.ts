@@ -142,9 +142,9 @@ export const sharedStore = async (
     /** Applies invalidations to the second tier. */
     invalidated: (invalidations: Parameters<CoherenceOptions['apply']>[0]): void => {
       for (const { seq, invalidation } of invalidations) {
-        if (invalidation.kind === 'tag' || invalidation.kind === 'hold')
+        if (invalidation.kind === 'tag' || invalidation.kind === 'quarantine')
           tags.invalidate(invalidation.tag, seq)
-        // Entries cannot be found by prefix: doubt every entry stored before.
+        // Entries cannot be found by prefix: every entry stored before is outdated.
         else if (invalidation.kind !== 'documents') tags.invalidateAll(seq)
       }
     },

@@ -33,7 +33,7 @@ export const createOutwardTags = (service: string, key: string, tagOfAll: string
       case 'prefix':
         return invalidation.service === service ? everything : undefined
       case 'tag':
-      case 'hold':
+      case 'quarantine':
         return serviceOf(invalidation.tag) === service ? outward(invalidation.tag) : undefined
       case 'documents':
         // Receivers do not store them.

@@ -18,7 +18,7 @@ const listAt = <Key, Item>(lists: Map<Key, Item[]>, key: Key): Item[] => {
  */
 export const applyInvalidations = (
   invalidations: readonly Invalidation[],
-  cache: Pick<Cache, 'invalidate' | 'suspect' | 'purge'>,
+  cache: Pick<Cache, 'invalidate' | 'quarantine' | 'purge'>,
   documentsStale: (service: string, collection: string) => void,
   by: Invalidator,
   shownBy?: string | undefined,
@@ -30,7 +30,8 @@ export const applyInvalidations = (
   let entries = 0
   for (const invalidation of invalidations) {
     if (invalidation.kind === 'documents') documentsStale(invalidation.service, invalidation.collection)
-    else if (invalidation.kind === 'hold') listAt(quarantined, invalidation.forMs).push(invalidation.tag)
+    else if (invalidation.kind === 'quarantine')
+      listAt(quarantined, invalidation.forMs).push(invalidation.tag)
     else if (invalidation.kind === 'tag' && invalidation.mode === 'hard') dropped.push(invalidation.tag)
     else if (invalidation.kind === 'prefix')
       listAt(under, `${invalidation.mode} ${invalidation.service}`).push(invalidation)
@@ -42,7 +43,10 @@ export const applyInvalidations = (
     entries += cache.purge({ selector, mode, dryRun: false })
   }
   if (dropped.length > 0) entries += cache.invalidate(dropped, by, shownBy)
-  for (const [forMs, tags] of quarantined) entries += cache.suspect(tags, forMs, by)
+  for (const [forMs, tags] of quarantined) {
+    cache.quarantine(tags, forMs)
+    entries += cache.invalidate(tags, by)
+  }
   return entries
 }
 

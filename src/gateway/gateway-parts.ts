@@ -74,7 +74,7 @@ export const lastingPartsOf = (parts: GatewayParts, publicUrl: string): LastingP
     downstreamOf: downstreams.of,
     operatorCache: parts.operatorCache,
     stores: membership?.stores,
-    mayRemember: () => coherence?.quarantine() === undefined,
+    mayRemember: () => coherence?.noLease() === undefined,
     tableChanged: (name) => {
       const selector = { kind: 'matching', matches: (service: string) => service === name } as const
       cache.purge({ selector, mode: 'hard', dryRun: false })

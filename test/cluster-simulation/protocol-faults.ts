@@ -307,7 +307,7 @@ const invalidations: readonly ProtocolFault[] = [
   script('note: a hold that the ledger has forgotten', 'applied < floor and', 'false and'),
   script(
     'note: a forgotten hold of a process that has ended',
-    'if tonumber(text) then hold(tonumber(text))',
+    'if tonumber(text) then quarantine(tonumber(text))',
     'if tonumber(text) then seen[text] = true',
   ),
   memoryLedger('note: a hold that the parent has forgotten', 'applied < floor && forMs > 0', 'forMs > 1e9'),
@@ -344,8 +344,8 @@ const states: readonly ProtocolFault[] = [
   ),
   writeInProgress(
     'open: what the own process fetches meanwhile is stored',
-    'const release = cache.quarantine(tagsOf(invalidations))',
-    'const release = cache.quarantine([])',
+    'const release = cache.quarantineUntilReleased(tagsOf(invalidations))',
+    'const release = cache.quarantineUntilReleased([])',
   ),
   writeInProgress(
     'broken off: what the head said is all that is dropped',
@@ -376,7 +376,10 @@ const fences: readonly ProtocolFault[] = [
     'fence: a response that was requested before a purge is stored',
     '    this.#record(selector)\n',
   ),
-  invalidation('fence: nothing is held after an unknown outcome', '    this.doubt(tags, forMs)\n'),
+  invalidation(
+    'fence: nothing is held after an unknown outcome',
+    '    this.#quarantined.addUntil(tags, now, now + forMs)\n',
+  ),
   invalidation(
     'fence: a fetch is not cut',
     'entries += remove(entry)\n        cut += this.#fetches.cut(entry.key)',

@@ -37,8 +37,8 @@ export const writeFaults: Readonly<Record<string, readonly Fault[]>> = {
   'write/write-in-progress.ts': [
     {
       name: 'open does not quarantine',
-      right: 'const release = cache.quarantine(tagsOf(invalidations))',
-      wrong: 'const release = cache.quarantine([])',
+      right: 'const release = cache.quarantineUntilReleased(tagsOf(invalidations))',
+      wrong: 'const release = cache.quarantineUntilReleased([])',
     },
     {
       name: 'open does not drop',

@@ -14,7 +14,7 @@ import {
   setForDownstream,
   setTags,
 } from './stored-response.ts'
-import type { InvalidationLog, UnsettledTags } from './tag-index.ts'
+import type { InvalidationLog, QuarantinedTags } from './tag-index.ts'
 
 export type CompleteResponse = { readonly head: ResponseHead; readonly content: Buffer }
 
@@ -27,7 +27,7 @@ type StoredDetails = Pick<StoredResponse, 'upstreamTag'> & Partial<Pick<StoredRe
 type StorageOptions = {
   readonly store: MemoryStore
   readonly log: InvalidationLog
-  readonly unsettled: UnsettledTags
+  readonly quarantined: QuarantinedTags
   readonly admission: Admission
   readonly report: (event: CacheEvent) => void
   readonly codedFrom: (read: CacheRead) => number
@@ -58,7 +58,7 @@ const addForDownstream = (
 export class ResponseStorage {
   readonly #store: MemoryStore
   readonly #log: InvalidationLog
-  readonly #unsettled: UnsettledTags
+  readonly #quarantined: QuarantinedTags
   readonly #admission: Admission
   readonly #report: (event: CacheEvent) => void
   readonly #codedFrom: (read: CacheRead) => number
@@ -66,7 +66,7 @@ export class ResponseStorage {
   constructor(options: StorageOptions) {
     this.#store = options.store
     this.#log = options.log
-    this.#unsettled = options.unsettled
+    this.#quarantined = options.quarantined
     this.#admission = options.admission
     this.#report = options.report
     this.#codedFrom = options.codedFrom
@@ -123,9 +123,9 @@ export class ResponseStorage {
     since: number,
   ): NoStoreReason | undefined {
     // Mostly nothing was invalidated meanwhile, and no tag is looked up.
-    const isUndisputed = this.#log.sequence === since && this.#unsettled.isEmpty
-    const doubt = isUndisputed ? undefined : this.#doubtAbout(stored, since)
-    if (doubt !== undefined) return doubt
+    const isUndisputed = this.#log.sequence === since && this.#quarantined.isEmpty
+    const disputed = isUndisputed ? undefined : this.#disputed(stored, since)
+    if (disputed !== undefined) return disputed
     const variants = this.#store.peek(stored.key)
     if (variants.some((variant) => variant.order > stored.order && variant.varyKey === stored.varyKey)) {
       return 'overtaken'
@@ -152,10 +152,10 @@ export class ResponseStorage {
     return { stored, notStored }
   }
 
-  #doubtAbout(stored: StoredResponse, since: number): NoStoreReason | undefined {
+  #disputed(stored: StoredResponse, since: number): NoStoreReason | undefined {
     const tags = tagsOf(stored)
     if (this.#log.invalidatedSince(tags, since, stored.hints?.request)) return 'overtaken'
     // It may show the state before a write that was carried out while it was on its way.
-    return this.#unsettled.includes(tags, stored.requestedAt) ? 'unsettled' : undefined
+    return this.#quarantined.includes(tags, stored.requestedAt) ? 'unsettled' : undefined
   }
 }

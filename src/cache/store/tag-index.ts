@@ -105,15 +105,15 @@ export const createTagIndex = <Holder extends TagHolder>() => {
 }
 
 /**
- * Tags of writes whose outcome is unknown and which may still be carried out: no response with one of them that was requested before
- * then is stored. Bounded: with too many tags at once, no response at all is stored. Times are readings of the monotonic clock.
+ * Tags of writes that have not ended, or whose outcome is unknown and which may still be carried out: no response with one of them that
+ * was requested before then is stored. Bounded: with too many tags at once, no response at all is stored. Times are readings of the monotonic clock.
  */
-export class UnsettledTags {
+export class QuarantinedTags {
   readonly #maxTags: number
   readonly #untilByTag = new Map<string, number>()
-  /** Tags of writes whose response has not ended, with the number of these. */
-  readonly #openByTag = new Map<string, number>()
-  #openEverything = 0
+  /** Tags that are quarantined until they are released, with how often each is. */
+  readonly #unreleasedByTag = new Map<string, number>()
+  #unreleasedEverything = 0
   #everythingUntil = Number.NEGATIVE_INFINITY
 
   constructor(maxTags: number) {
@@ -123,31 +123,31 @@ export class UnsettledTags {
   get isEmpty(): boolean {
     return (
       this.#untilByTag.size === 0 &&
-      this.#openByTag.size === 0 &&
-      this.#openEverything === 0 &&
+      this.#unreleasedByTag.size === 0 &&
+      this.#unreleasedEverything === 0 &&
       this.#everythingUntil === Number.NEGATIVE_INFINITY
     )
   }
 
-  /** Until the returned function is called, once: a write is open. */
-  open(tags: readonly string[]): () => void {
-    if (this.#openByTag.size + tags.length > this.#maxTags || tags.includes('')) {
-      this.#openEverything += 1
+  /** Until the returned function is called, once. */
+  addUntilReleased(tags: readonly string[]): () => void {
+    if (this.#unreleasedByTag.size + tags.length > this.#maxTags || tags.includes('')) {
+      this.#unreleasedEverything += 1
       return () => {
-        this.#openEverything -= 1
+        this.#unreleasedEverything -= 1
       }
     }
     const texts = tags.map(shortText)
-    for (const tag of texts) addCount(this.#openByTag, tag, 1)
+    for (const tag of texts) addCount(this.#unreleasedByTag, tag, 1)
     return () => {
-      for (const tag of texts) addCount(this.#openByTag, tag, -1)
+      for (const tag of texts) addCount(this.#unreleasedByTag, tag, -1)
     }
   }
 
-  add(tags: readonly string[], now: number, until: number): void {
+  addUntil(tags: readonly string[], now: number, until: number): void {
     if (until <= this.#everythingUntil) return
-    // Only when it is full: a search for settled tags costs more than the write that adds some.
-    if (this.#untilByTag.size + tags.length > this.#maxTags) this.#removeSettled(now)
+    // Only when it is full: a search for expired tags costs more than the write that adds some.
+    if (this.#untilByTag.size + tags.length > this.#maxTags) this.#removeExpired(now)
     if (this.#untilByTag.size + tags.length > this.#maxTags || tags.includes('')) {
       this.#everythingUntil = Math.max(this.#everythingUntil, until)
       return
@@ -158,17 +158,17 @@ export class UnsettledTags {
     }
   }
 
-  /** Was any of the tags unsettled at that time? */
+  /** Was any of the tags quarantined at that time? */
   includes(tags: readonly string[], at: number): boolean {
     return (
       this.#everythingUntil > at ||
-      this.#openEverything > 0 ||
+      this.#unreleasedEverything > 0 ||
       (this.#untilByTag.size > 0 && tags.some((tag) => (this.#untilByTag.get(shortText(tag)) ?? at) > at)) ||
-      (this.#openByTag.size > 0 && tags.some((tag) => this.#openByTag.has(shortText(tag))))
+      (this.#unreleasedByTag.size > 0 && tags.some((tag) => this.#unreleasedByTag.has(shortText(tag))))
     )
   }
 
-  #removeSettled(now: number): void {
+  #removeExpired(now: number): void {
     for (const [tag, until] of this.#untilByTag) {
       if (until > now) continue
       this.#untilByTag.delete(tag)

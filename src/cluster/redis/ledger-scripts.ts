@@ -15,8 +15,8 @@ local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') or 'unkno
 local term = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)') or 'unknown'
 local me = ARGV[3]
 local epoch, seq, floor, born
--- No hold that was ever noted lasts longer.
-local held = 0
+-- No quarantine that was ever noted lasts longer.
+local quarantinedUntil = 0
 
 local function makeAnew()
   epoch, seq, floor, born = ARGV[1], 0, 0, now
@@ -33,7 +33,7 @@ if known[1] and known[2] == run and known[6] == term
   and redis.call('HGET', members, '@') == known[1]
   and redis.call('HGET', pending, '@') == known[1] then
   epoch, seq, floor, born = known[1], tonumber(known[3]), tonumber(known[4]), tonumber(known[5])
-  held = tonumber(known[7] or 0)
+  quarantinedUntil = tonumber(known[7] or 0)
 else makeAnew() end
 
 local function standing(text)
@@ -45,10 +45,10 @@ local function number(value)
   return string.format('%.0f', value)
 end
 
-local function hold(ms)
-  if now + ms <= held or ms == 0 then return end
-  held = now + ms
-  redis.call('HSET', ledger, 'held', number(held))
+local function quarantine(ms)
+  if now + ms <= quarantinedUntil or ms == 0 then return end
+  quarantinedUntil = now + ms
+  redis.call('HSET', ledger, 'held', number(quarantinedUntil))
 end
 
 local function note(notes, writer, remembered)
@@ -95,7 +95,7 @@ local function forget(member, unheard, remembered)
   for i = 1, #all, 2 do
     if string.sub(all[i], 1, #prefix) == prefix then
       for _, text in ipairs(cjson.decode(all[i + 1])) do
-        if tonumber(text) then hold(tonumber(text))
+        if tonumber(text) then quarantine(tonumber(text))
         elseif not seen[text] then
           seen[text] = true
           notes[#notes + 1] = text
@@ -146,8 +146,8 @@ if proven then
   redis.call('HSET', members, me, number(math.max(was, applied)) .. ':' .. number(beat) .. ':' .. number(now))
 end
 local notes = redis.call('ZRANGEBYSCORE', log, '(' .. number(ARGV[4] == epoch and applied or -1), '9007199254740991', 'WITHSCORES')
-local holds = applied < floor and math.max(0, held - now) or 0
-return { epoch, number(seq), number(floor), notes, flat(others()), said, number(now), number(holds) }
+local quarantineMs = applied < floor and math.max(0, quarantinedUntil - now) or 0
+return { epoch, number(seq), number(floor), notes, flat(others()), said, number(now), number(quarantineMs) }
 `
 
 /** ARGV: write, its longest quarantine in ms and its invalidations as JSON. */
@@ -161,7 +161,7 @@ return 1
 /** ARGV: invalidations as JSON, settled writes as JSON, invalidations remembered, the longest quarantine among the invalidations in ms. */
 const append = `${opening}
 for _, write in ipairs(cjson.decode(ARGV[5])) do redis.call('HDEL', pending, write) end
-hold(tonumber(ARGV[7]))
+quarantine(tonumber(ARGV[7]))
 note(cjson.decode(ARGV[4]), me, tonumber(ARGV[6]))
 return { epoch, number(seq), flat(others()) }
 `

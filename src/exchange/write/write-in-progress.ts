@@ -41,7 +41,7 @@ const mayBeStored = (context: ValidatedContext): boolean =>
 
 const tagsOf = (invalidations: readonly Invalidation[]): readonly string[] =>
   invalidations.flatMap((invalidation) =>
-    invalidation.kind === 'tag' || invalidation.kind === 'hold' ? [invalidation.tag] : [],
+    invalidation.kind === 'tag' || invalidation.kind === 'quarantine' ? [invalidation.tag] : [],
   )
 
 /** Each invalidation once: what the table said at the head, and what it says now. */
@@ -182,7 +182,7 @@ export class WriteInProgress {
     const { cache, writeRegistry } = this.#deps
     this.#removeOpen ??= this.#addOpen(cache)
     if (invalidations !== this.#openInvalidations || this.#release === undefined) {
-      const release = cache.quarantine(tagsOf(invalidations))
+      const release = cache.quarantineUntilReleased(tagsOf(invalidations))
       this.#release?.()
       this.#release = release
       this.#openInvalidations = invalidations

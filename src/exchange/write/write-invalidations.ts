@@ -89,7 +89,7 @@ export const writeInvalidations = (
   const isUnknown = written === undefined || saysNothing(written)
   const isOver = receipt !== undefined || !isUnknown
   const invalidation = (tag: string): Invalidation =>
-    isOver ? { kind: 'tag', tag, mode: 'hard' } : { kind: 'hold', tag, forMs }
+    isOver ? { kind: 'tag', tag, mode: 'hard' } : { kind: 'quarantine', tag, forMs }
   const documents = (of: Service, collection: string): readonly Invalidation[] =>
     receipt === undefined || receipt.kind === 'rows' ? documentInvalidations(of, collection) : []
   const isRefused =

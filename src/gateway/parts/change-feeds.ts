@@ -151,7 +151,7 @@ class FeedConnections {
       },
       quarantine: (forMs) => {
         const tag = current.serviceNamed(name)?.contract.tagger.everything
-        if (tag !== undefined) cache.doubt([tag], forMs)
+        if (tag !== undefined) cache.quarantine([tag], forMs)
       },
       tell: (message: FeedMessage) => {
         void worker?.ask({ topic: 'changes', content: message })

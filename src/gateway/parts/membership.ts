@@ -23,7 +23,7 @@ type MembershipParts = {
 
 /** The parts that invalidations of other members are applied to. */
 export type InvalidationListeners = {
-  readonly cache: Pick<Cache, 'invalidate' | 'suspect' | 'purge'>
+  readonly cache: Pick<Cache, 'invalidate' | 'quarantine' | 'purge'>
   /** The gateway's documents about a site may predate a write. */
   documentsStale(service: string, collection: string): void
   /** Receivers in front of the gateway are purged of what other members have changed: these may have ended before. */

@@ -55,7 +55,7 @@ export class GatewayStatus {
       servicesUnknown: current.servicesThat('unknown'),
       starting: starting || coherence?.isJoining() === true,
       workersMissing,
-      memoryTrusted: coherence?.quarantine() === undefined,
+      memoryTrusted: coherence?.noLease() === undefined,
       silentFeeds: feeds
         .statuses()
         .filter(({ state }) => state !== 'heard')

@@ -3,7 +3,7 @@ import { forwardReasons, invalidators, noStoreReasons } from '../../cache/events
 import {
   broadcastOutcomes,
   ledgerSteps,
-  quarantineReasons,
+  noLeaseReasons,
   type SharedTierEvent,
   tierLookups,
   tierRefusals,
@@ -192,7 +192,7 @@ export const coherenceMetrics = {
   ),
   trustLost: counter(
     'memory_trust_lost_total',
-    { reason: quarantineReasons },
+    { reason: noLeaseReasons },
     'Times a process stopped serving from memory.',
   ),
   memoryDropped: counter(

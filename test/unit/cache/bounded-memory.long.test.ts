@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { createAdmission } from '../../../src/cache/store/admission.ts'
 import { HitForPass } from '../../../src/cache/store/hit-for-pass.ts'
 import { createIntern } from '../../../src/cache/store/stored-response.ts'
-import { InvalidationLog, UnsettledTags } from '../../../src/cache/store/tag-index.ts'
+import { InvalidationLog, QuarantinedTags } from '../../../src/cache/store/tag-index.ts'
 import { memoize } from '../../../src/http/memo.ts'
 import { createTargetMemo, type RecalledTarget } from '../../../src/service/decide.ts'
 
@@ -55,8 +55,8 @@ test.each<[structure: string, make: () => Remember, lengths: readonly number[], 
   [
     'tags of writes that may still be carried out',
     () => {
-      const unsettled = new UnsettledTags(16_384)
-      return (tag) => unsettled.add([tag], 0, 1_000)
+      const unsettled = new QuarantinedTags(16_384)
+      return (tag) => unsettled.addUntil([tag], 0, 1_000)
     },
     [8_000, 128],
     8,

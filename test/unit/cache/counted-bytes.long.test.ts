@@ -8,7 +8,7 @@ import {
   type StoredResponseParts,
   setTags,
 } from '../../../src/cache/store/stored-response.ts'
-import { InvalidationLog, UnsettledTags } from '../../../src/cache/store/tag-index.ts'
+import { InvalidationLog, QuarantinedTags } from '../../../src/cache/store/tag-index.ts'
 import { varyKey } from '../../../src/http/headers/caching-headers.ts'
 import { type Harness, harness, readOf, response, safePolicy, settle } from './cache-fixture.ts'
 
@@ -108,8 +108,8 @@ describe('long values of clients are stored as digests', () => {
     [
       'held back',
       (tags) => {
-        const held = new UnsettledTags(16_384)
-        for (const tag of tags) held.add([tag], 0, 1_000)
+        const held = new QuarantinedTags(16_384)
+        for (const tag of tags) held.addUntil([tag], 0, 1_000)
         return { knows: (tag) => held.includes([tag], 0) }
       },
     ],

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type CacheRead, targetKey } from '../../../src/cache/cache-read.ts'
 import { beginsWithOneOf, type Purge } from '../../../src/cache/invalidation.ts'
-import { UnsettledTags } from '../../../src/cache/store/tag-index.ts'
+import { QuarantinedTags } from '../../../src/cache/store/tag-index.ts'
 import {
   harness,
   readOf,
@@ -214,7 +214,8 @@ test('after a write of unknown outcome, nothing that it may have changed is stor
   const read = async (text: string) =>
     (await cache.response(readOf({ tags }), async () => response(text))).outcome
   expect(await read('before')).toBe('miss')
-  expect(cache.suspect(tags, 30_000)).toBe(1)
+  cache.quarantine(tags, 30_000)
+  expect(cache.invalidate(tags)).toBe(1)
   expect(await read('still before')).toBe('miss')
   clock.advance(29_999)
   expect(await read('carried out')).toBe('miss')
@@ -226,7 +227,7 @@ test('after a write of unknown outcome, nothing that it may have changed is stor
 test('a response that was requested before a late write and arrives when it cannot come any more is not stored', async () => {
   const { cache, clock } = harness()
   const { forward, calls } = scriptedForward()
-  cache.suspect(tags, 30_000)
+  cache.quarantine(tags, 30_000)
   clock.advance(29_000)
   const before = cache.response(readOf({ tags }), forward)
   // Now the write is carried out.
@@ -238,9 +239,9 @@ test('a response that was requested before a late write and arrives when it cann
   expect(cache.stats().entries).toBe(1)
 })
 
-test('a hold of the empty tag is one of every tag', () => {
-  const held = new UnsettledTags(100)
-  held.add([''], 0, 10)
+test('a quarantine of the empty tag is one of every tag', () => {
+  const held = new QuarantinedTags(100)
+  held.addUntil([''], 0, 10)
   expect([held.includes(['a'], 9), held.includes([], 9), held.includes(['a'], 10)]).toEqual([
     true,
     true,
@@ -248,21 +249,21 @@ test('a hold of the empty tag is one of every tag', () => {
   ])
 })
 
-test('of settled tags that are forgotten, what was requested before is not stored', () => {
-  const held = new UnsettledTags(2)
-  held.add(['a', 'b'], 0, 10)
-  held.add(['c'], 15, 20)
+test('of expired tags that are forgotten, what was requested before is not stored', () => {
+  const held = new QuarantinedTags(2)
+  held.addUntil(['a', 'b'], 0, 10)
+  held.addUntil(['c'], 15, 20)
   expect([held.includes(['a'], 9), held.includes(['a'], 15)]).toEqual([true, false])
 })
 
-test('with more unsettled tags than are remembered, nothing is stored until they are settled', () => {
-  const held = new UnsettledTags(2)
-  held.add(['a', 'b'], 0, 10)
+test('with more quarantined tags than are remembered, nothing is stored until they expire', () => {
+  const held = new QuarantinedTags(2)
+  held.addUntil(['a', 'b'], 0, 10)
   expect(held.includes(['c'], 5)).toBe(false)
-  held.add(['c'], 5, 20)
+  held.addUntil(['c'], 5, 20)
   expect(held.includes(['d'], 6)).toBe(true)
   expect(held.includes(['d'], 20)).toBe(false)
-  held.add(['c'], 20, 30)
+  held.addUntil(['c'], 20, 30)
   expect([held.includes(['a'], 21), held.includes(['c'], 21), held.includes(['d'], 21)]).toEqual([
     false,
     true,

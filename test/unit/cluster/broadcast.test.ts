@@ -60,7 +60,7 @@ test('a silent member delays one change by at most one lease, and later changes 
   b.line.cut = true
   const first = await timed(a.coherence.broadcast([invalidation]))
   expect(first).toBeLessThanOrEqual(leaseMs)
-  expect(b.coherence.quarantine()).toBe('unreachable')
+  expect(b.coherence.noLease()).toBe('unreachable')
   expect(await timed(a.coherence.broadcast([invalidation]))).toBe(0)
   expect(a.events).toContainEqual(expect.objectContaining({ kind: 'write-broadcast', outcome: 'lapsed' }))
 })
@@ -83,7 +83,7 @@ test('a member that was cut off gets all invalidations before it trusts its memo
   await a.coherence.broadcast([invalidation])
   b.line.cut = false
   expect(b.applied).toEqual([])
-  while (b.coherence.quarantine() !== undefined) await pause(5)
+  while (b.coherence.noLease() !== undefined) await pause(5)
   expect(b.applied).toEqual([invalidation])
 })
 
@@ -95,7 +95,7 @@ test('notes that the ledger no longer has count as everything', async () => {
     await a.coherence.broadcast([{ kind: 'tag', tag: `t${tag}`, mode: 'hard' }])
   }
   b.line.cut = false
-  while (b.coherence.quarantine() !== undefined) await pause(5)
+  while (b.coherence.noLease() !== undefined) await pause(5)
   expect(b.dropped).toBe(before + 1)
   expect(b.events).toContainEqual({ kind: 'memory-dropped' })
 })
@@ -135,9 +135,9 @@ test('a process that was suspended while it searched for the ledger searches aga
 
 test('a write of a member that ended before it was settled counts as carried out', async () => {
   const { a, b, ledger } = await two()
-  const held: Invalidation = { kind: 'hold', tag: 'x', forMs: 1000 }
+  const held: Invalidation = { kind: 'quarantine', tag: 'x', forMs: 1000 }
   await b.coherence.begin([held], true)
-  const begun = await b.coherence.begin([{ kind: 'hold', tag: 'y', forMs: 1000 }], true)
+  const begun = await b.coherence.begin([{ kind: 'quarantine', tag: 'y', forMs: 1000 }], true)
   await b.coherence.broadcast([], begun.kind === 'begun' ? begun.write : undefined)
   await pause(20)
   ledger.ledger.forget('b')
@@ -196,7 +196,7 @@ test('a write that cannot be announced is refused where configured, and this is 
     { kind: 'write-refused' },
   ])
   a.line.cut = false
-  while (a.coherence.quarantine() !== undefined) await pause(5)
+  while (a.coherence.noLease() !== undefined) await pause(5)
   expect(await a.coherence.begin([invalidation], true)).toMatchObject({ kind: 'begun' })
   // What was refused is not pending: only what was begun counts as carried out, perhaps.
   expect(ledger.ledger.forget('a')).toBe(2)
@@ -208,5 +208,5 @@ test('a member that joins after the last append alone has more invalidations tha
   ledger.ledger.append('a', ['h60000:late', ...many], [])
   const b = await ledger.join('b')
   onTestFinished(() => b.coherence.close())
-  expect(b.applied).toContainEqual({ kind: 'hold', tag: '', forMs: expect.any(Number) })
+  expect(b.applied).toContainEqual({ kind: 'quarantine', tag: '', forMs: expect.any(Number) })
 })

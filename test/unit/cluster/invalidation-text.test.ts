@@ -6,8 +6,8 @@ const everything: Invalidation = { kind: 'all', mode: 'hard' }
 test.each<readonly [Invalidation]>([
   [{ kind: 'tag', tag: 'site:post:1', mode: 'hard' }],
   [{ kind: 'tag', tag: '', mode: 'soft' }],
-  [{ kind: 'hold', tag: 'a:b', forMs: 30_000 }],
-  [{ kind: 'hold', tag: 'a:b', forMs: 0.5 }],
+  [{ kind: 'quarantine', tag: 'a:b', forMs: 30_000 }],
+  [{ kind: 'quarantine', tag: 'a:b', forMs: 0.5 }],
   [{ kind: 'prefix', service: 'site', prefix: '/a:b', mode: 'hard' }],
   [{ kind: 'prefix', service: 'site', prefix: '', mode: 'soft' }],
   [{ kind: 'all', mode: 'soft' }],

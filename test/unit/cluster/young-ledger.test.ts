@@ -40,7 +40,7 @@ const member = (leases: readonly (Synced['lease'] | 'unreachable')[], joinMs = 1
 const joining = async (...leases: readonly Synced['lease'][]) => {
   const { coherence, drops } = member(leases)
   await coherence.start()
-  await expect.poll(() => coherence.quarantine()).toBeUndefined()
+  await expect.poll(() => coherence.noLease()).toBeUndefined()
   await coherence.close()
   return drops
 }
@@ -65,7 +65,7 @@ test.each(['young-ledger', 'member-silent', 'unproven'] as const)(
     await coherence.start()
     expect(coherence.isJoining()).toBe(true)
     await expect.poll(() => coherence.isJoining()).toBe(false)
-    await expect.poll(() => coherence.quarantine()).toBe(reason)
+    await expect.poll(() => coherence.noLease()).toBe(reason)
     expect(coherence.isJoining()).toBe(false)
     await coherence.close()
   },
@@ -74,11 +74,11 @@ test.each(['young-ledger', 'member-silent', 'unproven'] as const)(
 test('a member is not joining where the ledger does not answer, or grants nothing for too long', async () => {
   const alone = member(['unreachable'])
   await alone.coherence.start()
-  expect([alone.coherence.quarantine(), alone.coherence.isJoining()]).toEqual(['unreachable', false])
+  expect([alone.coherence.noLease(), alone.coherence.isJoining()]).toEqual(['unreachable', false])
   const refused = member(['unproven'], 200)
   await refused.coherence.start()
   expect(refused.coherence.isJoining()).toBe(true)
   await expect.poll(() => refused.coherence.isJoining()).toBe(false)
-  expect(refused.coherence.quarantine()).toBe('unproven')
+  expect(refused.coherence.noLease()).toBe('unproven')
   await Promise.all([alone.coherence.close(), refused.coherence.close()])
 })

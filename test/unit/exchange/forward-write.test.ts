@@ -13,9 +13,9 @@ import { ready, siteContract, siteService } from '../../exchange/exchange-of.ts'
 const contextOf = (steps: string[], spread: () => Promise<void> = async () => {}): CacheDeps => ({
   cache: {
     shown: () => [],
-    quarantine: () => () => undefined,
+    quarantineUntilReleased: () => () => undefined,
     invalidate: () => steps.push('invalidate'),
-    suspect: () => steps.push('hold'),
+    quarantine: () => steps.push('quarantine'),
     purge: () => 0,
     written: () => undefined,
   } as unknown as Cache,
@@ -60,7 +60,7 @@ test('after a failure with an unknown outcome the stored responses are held back
     throw new GatewayError('upstream_timeout')
   })
   await expect(failed).rejects.toMatchObject({ code: 'upstream_timeout' })
-  expect(steps).toEqual(['announce', 'hold', 'spread'])
+  expect(steps).toEqual(['announce', 'quarantine', 'invalidate', 'spread'])
 })
 
 test('a write that was never sent invalidates nothing, and ends its announcement', async () => {

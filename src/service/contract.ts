@@ -72,10 +72,24 @@ export type ItemTarget =
   | { readonly kind: 'unparsable' }
   | { readonly kind: 'no-route' }
 
+/** What is known of collections, for items of a batch whose order no tags decide. */
+export type ItemOrder = {
+  /** Parameters that change nothing but the item itself. Anything else may be unique, counted or ordered in its collection. */
+  readonly ownParameters: ReadonlySet<string>
+  /** Items of these do not form a tree, so that a claim of one is not seen in the others. */
+  readonly flatCollections: ReadonlySet<string>
+  /** Deleting an item of these changes items of others. */
+  readonly deletesReachEverything: ReadonlySet<string>
+  /** Do they not show each other's contents? Any other two are kept in order. */
+  areIndependent(collection: string, otherCollection: string): boolean
+}
+
 export type ItemReading = {
   target(path: string): ItemTarget
   /** Does an item with this body have content? */
   hasContent(body: unknown): boolean
+  /** Absent: nothing is known, or tags decide. */
+  readonly order?: ItemOrder
 }
 
 /**

@@ -11,6 +11,7 @@ import {
 import type { Endpoint, Row } from '../service/row.ts'
 import { decodedOctets, foldPhpName } from './arguments/php-query.ts'
 import { createSiteValidator } from './arguments/site-validator.ts'
+import { siteItemOrder } from './item-order.ts'
 import { siteRows } from './routes/route-table.ts'
 
 /**
@@ -78,6 +79,7 @@ export const parseItemPath = (text: string): ItemTarget => {
 export const interfaceItems: ItemReading = {
   target: parseItemPath,
   hasContent: (body) => typeof body === 'object' && body !== null && Object.keys(body).length > 0,
+  order: siteItemOrder,
 }
 
 const withAnyBody = (endpoint: Endpoint): Endpoint => {

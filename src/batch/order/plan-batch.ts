@@ -10,7 +10,7 @@ import {
   rawBodies,
 } from '../item.ts'
 import { planOrder, type Waits } from './plan-order.ts'
-import type { OrderFacts } from './reach.ts'
+import { type OrderFacts, unknownOrder } from './reach.ts'
 
 /** Names of the parameters an item sets, in query and body, down to the first bracket. */
 const parametersOf = (item: BatchItem, bodyNames: readonly string[]): readonly string[] => {
@@ -70,6 +70,9 @@ export function* planBatch(
   return {
     allMustValidate: envelope.validation === 'require-all-validate',
     items,
-    waits: planOrder(items.map((item) => (item.kind === 'runnable' ? item.order : undefined))),
+    waits: planOrder(
+      items.map((item) => (item.kind === 'runnable' ? item.order : undefined)),
+      reading.order ?? unknownOrder,
+    ),
   }
 }

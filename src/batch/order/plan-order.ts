@@ -1,3 +1,4 @@
+import type { ItemOrder } from '../../service/contract.ts'
 import { mustKeepOrder, type OrderFacts, reachOf } from './reach.ts'
 
 /** The earlier items that one waits for; undefined for an item that does not run. */
@@ -7,13 +8,15 @@ export type Waits = readonly number[] | undefined
  * For each item the positions of earlier ones that it waits for, so that the outcome is that of one after the other;
  * undefined marks an item that does not run. Identifiers that the upstream makes up may differ, as they do between clients.
  */
-export const planOrder = (items: readonly (OrderFacts | undefined)[]): readonly Waits[] => {
-  const reaching = items.map((facts) => (facts === undefined ? undefined : { facts, reach: reachOf(facts) }))
+export const planOrder = (items: readonly (OrderFacts | undefined)[], order: ItemOrder): readonly Waits[] => {
+  const reaching = items.map((facts) =>
+    facts === undefined ? undefined : { facts, reach: reachOf(facts, order) },
+  )
   return reaching.map((later, at) => {
     if (later === undefined) return undefined
     const waits: number[] = []
     for (const [index, earlier] of reaching.slice(0, at).entries()) {
-      if (earlier !== undefined && mustKeepOrder(earlier, later)) waits.push(index)
+      if (earlier !== undefined && mustKeepOrder(earlier, later, order)) waits.push(index)
     }
     return waits
   })

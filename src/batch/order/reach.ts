@@ -1,4 +1,5 @@
 import { isDelete, isPost } from '../../http/methods.ts'
+import type { ItemOrder } from '../../service/contract.ts'
 import type { ConflictFacts, ItemReach } from '../item.ts'
 
 /** The facts of one item that decide its order: its path, and the parameters in its query and body. */
@@ -11,74 +12,30 @@ export type OrderFacts = ConflictFacts & { readonly parameters: readonly string[
  */
 type OrderReach = 'read' | 'update' | 'claim' | 'everything'
 
-/** Parameters that change nothing but the item itself. Anything else may be unique, counted or ordered in its collection. */
-const ownParameters: ReadonlySet<string> = new Set([
-  'id',
-  'context',
-  '_fields',
-  'title',
-  'content',
-  'excerpt',
-  'meta',
-  'featured_media',
-  'comment_status',
-  'ping_status',
-  'format',
-  'template',
-  'author',
-  'description',
-  'alt_text',
-  'caption',
-  'first_name',
-  'last_name',
-  'nickname',
-])
-
-/** Items of these do not form a tree, so that a claim of one is not seen in the others. */
-const flatCollections: ReadonlySet<string> = new Set([
-  'posts',
-  'blocks',
-  'navigation',
-  'tags',
-  'media',
-  'users',
-])
-
-/** Collections that do not show each other's contents. Any other two are kept in order. */
-const independentPairs: readonly (readonly [string, string])[] = [
-  ['posts', 'pages'],
-  ['posts', 'users'],
-  ['pages', 'users'],
-  ['pages', 'categories'],
-  ['pages', 'tags'],
-  ['categories', 'tags'],
-  ['categories', 'users'],
-  ['tags', 'users'],
-]
-
-const independent: ReadonlySet<string> = new Set(
-  independentPairs.flatMap(([collection, otherCollection]) => [
-    `${collection} ${otherCollection}`,
-    `${otherCollection} ${collection}`,
-  ]),
-)
+/** Nothing is known: every write claims, and no two collections are independent. */
+export const unknownOrder: ItemOrder = {
+  ownParameters: new Set(),
+  flatCollections: new Set(),
+  deletesReachEverything: new Set(),
+  areIndependent: () => false,
+}
 
 /** `me`, a slug or an odd spelling could be any item. */
 const isPlainId = (itemId: string | undefined): boolean =>
   itemId !== undefined && /^[1-9]\d{0,18}$/.test(itemId)
 
-const reachOfWrite = (facts: OrderFacts): OrderReach => {
+const reachOfWrite = (facts: OrderFacts, order: ItemOrder): OrderReach => {
   if (facts.kind === 'collection') return isPost(facts.method) ? 'claim' : 'everything'
-  // Deleting a user hands the contents over to another one.
-  if (isDelete(facts.method)) return facts.collection === 'users' ? 'everything' : 'claim'
-  return facts.parameters.every((name) => ownParameters.has(name)) ? 'update' : 'claim'
+  if (isDelete(facts.method))
+    return order.deletesReachEverything.has(facts.collection) ? 'everything' : 'claim'
+  return facts.parameters.every((name) => order.ownParameters.has(name)) ? 'update' : 'claim'
 }
 
-export const reachOf = (facts: OrderFacts): OrderReach => {
+export const reachOf = (facts: OrderFacts, order: ItemOrder): OrderReach => {
   const isKnown = facts.kind === 'item' || facts.kind === 'collection'
   if (facts.collection === '' || !isKnown || facts.reach !== undefined) return 'everything'
   if (facts.kind === 'item' && !isPlainId(facts.itemId)) return 'everything'
-  return facts.effect === 'write' ? reachOfWrite(facts) : 'read'
+  return facts.effect === 'write' ? reachOfWrite(facts, order) : 'read'
 }
 
 type Reaching = { readonly facts: OrderFacts; readonly reach: OrderReach }
@@ -87,10 +44,10 @@ type Reaching = { readonly facts: OrderFacts; readonly reach: OrderReach }
 const isOnWholeCollection = ({ facts }: Reaching): boolean => facts.kind === 'collection'
 
 /** Both in one collection and not the same item: can the result of one depend on the other? */
-const meetInCollection = (earlier: Reaching, later: Reaching): boolean => {
+const meetInCollection = (earlier: Reaching, later: Reaching, order: ItemOrder): boolean => {
   if (isOnWholeCollection(earlier) || isOnWholeCollection(later)) return true
   const claims = [earlier, later].filter(({ reach }) => reach === 'claim').length
-  return flatCollections.has(earlier.facts.collection) ? claims === 2 : claims > 0
+  return order.flatCollections.has(earlier.facts.collection) ? claims === 2 : claims > 0
 }
 
 /** One of them may change what the other shows. */
@@ -98,7 +55,7 @@ const meet = (reach: ItemReach, otherReach: ItemReach): boolean =>
   reach.changes.some((tag) => otherReach.shows.has(tag)) ||
   otherReach.changes.some((tag) => reach.shows.has(tag))
 
-export const mustKeepOrder = (earlier: Reaching, later: Reaching): boolean => {
+export const mustKeepOrder = (earlier: Reaching, later: Reaching, order: ItemOrder): boolean => {
   if (earlier.facts.reach !== undefined && later.facts.reach !== undefined)
     return meet(earlier.facts.reach, later.facts.reach)
   if (earlier.reach === 'everything' || later.reach === 'everything') return true
@@ -106,7 +63,7 @@ export const mustKeepOrder = (earlier: Reaching, later: Reaching): boolean => {
   const earlierFacts = earlier.facts
   const laterFacts = later.facts
   if (earlierFacts.collection !== laterFacts.collection)
-    return !independent.has(`${earlierFacts.collection} ${laterFacts.collection}`)
+    return !order.areIndependent(earlierFacts.collection, laterFacts.collection)
   if (earlierFacts.itemId !== undefined && earlierFacts.itemId === laterFacts.itemId) return true
-  return meetInCollection(earlier, later)
+  return meetInCollection(earlier, later, order)
 }

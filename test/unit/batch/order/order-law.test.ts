@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { conflictGroups, planOrder, type Waits } from '../../../../src/batch/order/plan-order.ts'
 import { planUnits, type Unit } from '../../../../src/batch/order/plan-units.ts'
 import type { OrderFacts } from '../../../../src/batch/order/reach.ts'
+import { siteItemOrder } from '../../../../src/wordpress/item-order.ts'
 
 /**
  * A store with the couplings WordPress has: slugs are unique in a collection, pages form a tree whose links contain the
@@ -143,7 +144,7 @@ const interleaved = (
   choose: (n: number) => number,
 ): { answers: unknown[]; store: Store } => {
   const store = seeded()
-  const units = unitsOf(planOrder(operations.map(factsOf)))
+  const units = unitsOf(planOrder(operations.map(factsOf), siteItemOrder))
   const responses: unknown[] = operations.map(() => undefined)
   const done: number[] = units.map(() => 0)
   const running = new Map<number, () => unknown>()
@@ -228,7 +229,7 @@ test('a cut leaves out no item, takes none twice, and keeps within its bounds', 
       fc.integer({ min: 1, max: 6 }),
       fc.integer({ min: 1, max: 10 }),
       (operations, count, maxItems) => {
-        const waits = planOrder(operations.map(factsOf))
+        const waits = planOrder(operations.map(factsOf), siteItemOrder)
         const units = unitsCut(count, maxItems)(waits)
         const all = units.flatMap(({ members }) => members)
         expect([...all].sort((a, b) => a - b)).toEqual(operations.map((_, at) => at))
@@ -246,5 +247,5 @@ test('updates of the titles of 25 posts wait for nothing', () => {
   const items = Array.from({ length: 25 }, (_, i) =>
     factsOf({ method: 'PUT', collection: 'posts', id: i + 1, set: { title: 'x' } }),
   )
-  expect(planOrder(items)).toEqual(Array(25).fill([]))
+  expect(planOrder(items, siteItemOrder)).toEqual(Array(25).fill([]))
 })

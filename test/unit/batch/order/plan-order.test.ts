@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { planOrder } from '../../../../src/batch/order/plan-order.ts'
-import type { OrderFacts } from '../../../../src/batch/order/reach.ts'
+import { type OrderFacts, unknownOrder } from '../../../../src/batch/order/reach.ts'
+import { siteItemOrder } from '../../../../src/wordpress/item-order.ts'
 
 const on = (method: string, place: string, ...parameters: string[]): OrderFacts => {
   const [collection = '', itemId, part] = place.split('/')
@@ -77,10 +78,22 @@ test.each([
   ],
   ['a deleted user hands posts over', [on('DELETE', 'users/2'), on('PUT', 'posts/1', 'title')], [[], [0]]],
 ])('orders %s', (_, items, waits) => {
-  expect(planOrder(items)).toEqual(waits)
+  expect(planOrder(items, siteItemOrder)).toEqual(waits)
 })
 
 test('no item waits for an item that does not run', () => {
   const update = on('PUT', 'posts/1', 'title')
-  expect(planOrder([undefined, update, undefined, update])).toEqual([undefined, [], undefined, [1]])
+  expect(planOrder([undefined, update, undefined, update], siteItemOrder)).toEqual([
+    undefined,
+    [],
+    undefined,
+    [1],
+  ])
+})
+
+test('where nothing is known of collections, writes of two of them are kept in order', () => {
+  expect(planOrder([on('PUT', 'posts/1', 'title'), on('PUT', 'pages/2', 'title')], unknownOrder)).toEqual([
+    [],
+    [0],
+  ])
 })

@@ -44,6 +44,6 @@ test('the plugins of the public side are those whose work a test sees', () => {
   const registered = imports.filter(
     ({ file, name, rest }) => file.startsWith('server/') && rest.includes(`register(${name},`),
   )
-  // test/gateway/websockets.test.ts: "is carried by @fastify/http-proxy".
+  // test/gateway/websockets.long.test.ts: "is carried by @fastify/http-proxy".
   expect(registered.map(({ from }) => from).sort()).toEqual(['@fastify/http-proxy'])
 })

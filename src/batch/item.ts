@@ -116,7 +116,7 @@ export type ItemReach = { readonly shows: ReadonlySet<string>; readonly changes:
 /** The result of the route table and validation for an item, without running it. */
 export type ItemAdmission =
   | { readonly kind: 'runnable'; readonly conflict: ConflictFacts; readonly admitted?: Admitted }
-  /** `fields` are shown with the item unless the batch fails as a whole. */
+  /** `headers` are shown with the item unless the batch fails as a whole. */
   | {
       readonly kind: 'refused'
       readonly status: number
@@ -285,10 +285,10 @@ export function* admitItem(
   const { service, snapshot } = batch
   // Another service may be mounted below this one.
   if (!snapshot.table.reaches(service, service.mount + item.path)) return refusedBy('no_route')
-  const issue = service.contract.find(item.method, item.path)
-  if (issue.kind === 'refused') return refusedBy('ambiguous_request')
-  if (issue.kind !== 'found' || mergesSlashes(item.path, issue)) return refusedBy('no_route')
-  const { row, endpoint, pathParameters } = issue
+  const match = service.contract.find(item.method, item.path)
+  if (match.kind === 'refused') return refusedBy('ambiguous_request')
+  if (match.kind !== 'found' || mergesSlashes(item.path, match)) return refusedBy('no_route')
+  const { row, endpoint, pathParameters } = match
   const headers = allowHeader(row, batch.request.headers['authorization'] !== undefined)
   const isAllowed = !service.contract.hasIndex || endpoint.allowBatch === true || isGet(item.method)
   // A batch in a batch would multiply what one request may cost.
@@ -296,7 +296,7 @@ export function* admitItem(
     const message = 'The requested route does not support batch requests.'
     return { ...refusal(400, 'rest_batch_not_allowed', message), headers }
   }
-  const canonical = yield* canonicalInPieces(service.contract, item.method, issue, {
+  const canonical = yield* canonicalInPieces(service.contract, item.method, match, {
     query: item.query,
     contentType: item.content === undefined ? undefined : (endpoint.jsonType ?? 'application/json'),
     content: item.content,
@@ -309,14 +309,14 @@ export function* admitItem(
   const effect = effectOf(batch, item.method, canonical)
   return {
     kind: 'runnable',
-    admitted: { service, matching: issue, canonical },
+    admitted: { service, matching: match, canonical },
     conflict: {
       collection: row.collection,
       kind: row.kind,
       itemId: pathParameters['parent'] ?? pathParameters['id'],
       method: item.method,
       effect,
-      reach: reachOf(service, item.method, effect, issue),
+      reach: reachOf(service, item.method, effect, match),
     },
   }
 }

@@ -146,7 +146,7 @@ export type CachePolicy = {
   readonly harmlessFields?: readonly string[]
   /** Response headers (lower case) that carry no token of their reader though their names look so. */
   readonly harmlessResponseHeaders?: readonly string[]
-  /** Names of cookies that make no difference to a response (`cookieRules` below); `*` at the end stands for any rest. */
+  /** Names of cookies that make no difference to a response (`table` below); `*` at the end stands for any rest. */
   readonly harmlessCookies?: readonly string[]
   /** Request headers (lower case) that are credentials though their names do not look so. */
   readonly credentialHeaders?: readonly string[]

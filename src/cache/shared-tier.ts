@@ -41,7 +41,7 @@ type TierEntry = Pick<TierRecord, 'tags' | 'varyKey' | 'ageMs' | 'content'> & {
 }
 
 /**
- * Why an entry is refused. `malformed`: not in the format of a gateway; `headers`: headers that are never stored; `variant`: for other
+ * Why an entry is refused. `malformed`: not in the format of a gateway; `fields`: headers that are never stored; `variant`: for other
  * request headers; `not-storable`: the same response of the upstream would not be stored; `stale`: too old.
  */
 type ReadRefusal = 'malformed' | 'fields' | 'variant' | 'size' | 'not-storable' | 'stale'

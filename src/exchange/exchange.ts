@@ -201,7 +201,7 @@ export type Client = {
   readonly viaTrustedProxy: boolean
 }
 
-/** What happened to a request: written on its way, read at its end. */
+/** What happened to a request, written on its way: for the steps after it, the log and the metrics. */
 type ExchangeRecord = {
   /** Template of the row, `unlisted` or `unmatched`; the operation, where the content decides it. */
   route: string

@@ -93,7 +93,7 @@ const responded = async (deps: HandleDeps, requestContext: RequestContext): Prom
 const withLimits = (response: GatewayResponse, headers: HeaderLines | undefined): GatewayResponse =>
   headers === undefined ? response : withAdded(response, headers)
 
-/** What to do with the request; nothing else decides it. */
+/** What to do with the request. `write` finds out later which writes are harmless: the contract may have to read their content. */
 const decisionOf = (context: ValidatedContext): Decision => {
   const { documents, batch } = context.service.local
   return (

@@ -10,7 +10,7 @@ export const discard = (content: Buffer | Readable | undefined): void => {
 
 /** A request of a client, of a batch item or of a background validation. */
 export type GatewayRequest = {
-  /** The method that the request means, after an override was understood. */
+  /** As it was sent; `context.method` is what the request means, after an override was understood. */
   readonly method: string
   /** Origin-form target as received: path and query (RFC 9112 §3.2.1). */
   readonly target: string

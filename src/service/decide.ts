@@ -41,7 +41,7 @@ export type Incoming = {
   readonly headers: RequestHeaders
 }
 
-/** What a path is of; other issues are refused. */
+/** What a path matches; the other matches are refused. */
 export type Matching = Exclude<RouteMatch, { kind: 'refused' | 'wrong-method' }>
 
 type RefusedRouting = {
@@ -265,7 +265,7 @@ export type Decision =
   | { readonly kind: 'read'; readonly caching: Extract<CachingDecision, { readonly kind: 'read' }> }
   /** Forwarded, not stored; it changes nothing. `reason` is undefined for a WebSocket. */
   | { readonly kind: 'pass'; readonly reason: BypassReason | undefined }
-  /** Forwarded; then what it may have changed is dropped. `sensitive`: why a GET counts as a write. */
+  /** Forwarded; then what it may have changed is dropped. `uncacheable`: why a GET counts as a write. */
   | { readonly kind: 'write'; readonly uncacheable: UncacheableReason | undefined }
 
 /** What the decision depends on beside the rules. */

@@ -251,7 +251,7 @@ test('the demo says at / where to go, and other requests reach the services', as
   expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
   expect(page).toContain(`curl -i '${origin}/index.php/site-json/site/v2/posts/1?_fields=slug'`)
   expect(page).toContain(`href="http://127.0.0.1:${adminPort}/"`)
-  expect(page).not.toMatch(/<script|\{\{/)
+  expect(page).not.toContain('{{')
   for (const [, href = ''] of page.matchAll(/<a href="([^"]+)"/g))
     expect([href, (await fetch(href)).status]).toEqual([href, 200])
   expect((await fetch(`${origin}/plants`)).status).toBe(401)

@@ -71,7 +71,6 @@ test('a formatted date parses to the same date', () => {
 const keyParts = fc.record({
   service: fc.string({ maxLength: 5 }),
   target: fc.oneof(fc.string(), headerText),
-  dialect: fc.string({ maxLength: 5 }),
   partition: fc.string({ maxLength: 5 }),
   host: fc.string({ maxLength: 3 }),
   scheme: fc.string({ maxLength: 3 }),

@@ -11,7 +11,7 @@ import { type Choice, type ServiceChoices, serviceOf } from './service-choices.t
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set by the first hook of the public port, which is the only one to ask. */
+    /** Set by the first hook of the public port: no later hook or handler asks again. */
     choice: Choice | undefined
   }
 }

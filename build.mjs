@@ -237,7 +237,7 @@ const writePackage = async () => {
   } = manifest
   await writeFile(join(folder, 'package.json'), `${JSON.stringify(published, undefined, 2)}\n`)
   const names = published.files.filter((name) => !name.startsWith('!'))
-  const copied = [...names, 'README.md', 'CHANGELOG.md']
+  const copied = [...names, 'README.md']
   const isPublished = (path) => !/\.map$|compile-cache|dashboards\/source/.test(path)
   for (const name of copied)
     await cp(join(root, name), join(folder, name), { recursive: true, filter: isPublished })

@@ -251,7 +251,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
       expect((await write())[0]?.before).toMatchObject({ status: 'pending' })
       const response = await site.rest('GET', '/wp/v2/posts/64')
       expect(response.headers.get('trellis-tags')).toMatch(
-        /^v1;n=\d+;complete;(?:plain;)?(?:structure;)?(?:early;)?blogs=1;p=(?:\d+,)*64\b/,
+        /^v1;n=\d+;complete;(?:plain;)?(?:slugs;)?(?:structure;)?(?:early;)?blogs=1;p=(?:\d+,)*64\b/,
       )
     })
 

@@ -73,13 +73,18 @@ const tablesOf: Readonly<Record<string, readonly string[]>> = {
   option: ['options'],
 }
 
+/** The option in which WordPress memoizes the parents of a taxonomy's terms follows from the terms, which are reported. */
+const memoizedParents = ({ kind, taxonomy }: Change): readonly string[] =>
+  kind === 'term' ? [`option ${taxonomy}_children`] : []
+
 /** Of the objects that changed, those that the reported changes do not cover. */
 export function uncovered(objects: readonly string[], changes: readonly Change[]): string[] {
   if (changes.some(({ kind }) => kind === 'all')) return []
   // An empty language is that of a site without the option: only what reads the option directly can show it.
-  const reported = new Set(
-    changes.map(({ kind, id, name }) => `${kind} ${id ?? (name === 'WPLANG:direct' ? 'WPLANG' : name)}`),
-  )
+  const reported = new Set([
+    ...changes.map(({ kind, id, name }) => `${kind} ${id ?? (name === 'WPLANG:direct' ? 'WPLANG' : name)}`),
+    ...changes.flatMap(memoizedParents),
+  ])
   return objects.filter((object) => {
     const tables = tablesOf[object.slice(0, object.indexOf(' '))] ?? []
     return !reported.has(object) && !tables.some((table) => reported.has(`table ${table}`))

@@ -5,6 +5,7 @@ import type { Clock } from '../src/clock.ts'
 import type { Config, SiteConfig } from '../src/config/config.ts'
 import { arrived, ConfigSnapshot, type Service } from '../src/exchange/exchange.ts'
 import { type HandleDeps, handle } from '../src/exchange/handle.ts'
+import { createWritesInFlight } from '../src/exchange/writes-in-flight.ts'
 import { startEmbedded } from '../src/gateway/contracts.ts'
 import { checkConfig } from '../src/gateway/load-config.ts'
 import { type BuiltService, buildService, closeServices } from '../src/gateway/snapshot/build-service.ts'
@@ -106,6 +107,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
     report: () => {},
     failed: () => {},
     cache,
+    writes: createWritesInFlight(),
     budget: () => unlimited,
     partitionOf: createPartitions(),
     forwarding: { via: 'trellis-trace' },

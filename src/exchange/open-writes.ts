@@ -1,8 +1,5 @@
-import type { Cache } from '../cache/cache.ts'
-import { memoizeByObject } from '../http/memo.ts'
-
 /** Writes whose response has begun and not ended: what they may change is not stored meanwhile. */
-const createOpenWrites = () => {
+export const createOpenWrites = () => {
   const open = new Set<{ readonly services: readonly string[]; readonly sinceMs: number }>()
   return {
     /** `services`: all that it reaches. Returns the function that removes it. */
@@ -17,5 +14,4 @@ const createOpenWrites = () => {
   }
 }
 
-/** The cache outlives the configurations under which its services are written to. */
-export const openWritesOf = memoizeByObject((_: Pick<Cache, 'purgeInTurns'>) => createOpenWrites())
+export type OpenWrites = ReturnType<typeof createOpenWrites>

@@ -7,14 +7,29 @@ import type { ResponseHead } from '../http/message.ts'
 import type { Identity } from './access.ts'
 import type { PipelineEvent } from './events.ts'
 import type { RequestContext } from './exchange.ts'
+import type { OpenWrites } from './open-writes.ts'
+import type { ConcurrentWrites } from './write/concurrent-writes.ts'
 
 export type ForwardingFacts = {
   /** Pseudonym in Via, different for each process, so that a request that comes back is recognised (RFC 9110 §7.6.3). */
   readonly via: string
 }
 
+/** What the writes of a process know of each other. */
+export type WritesInFlight = {
+  readonly concurrent: ConcurrentWrites
+  readonly open: OpenWrites
+  /** The scheduled tasks that may have begun, by the names of all services that they reach. */
+  readonly tasks: {
+    reaching(names: readonly string[]): {
+      started(drop: () => Promise<unknown> | undefined): Promise<unknown> | undefined
+    }
+  }
+}
+
 export type CacheDeps = {
   readonly cache: Cache
+  readonly writes: WritesInFlight
   /** Salted hash of a credential; see cache/cache-read.ts. */
   readonly partitionOf: (credential: string) => string
   readonly forwarding: ForwardingFacts

@@ -37,7 +37,7 @@ export const createGatewayParts = async (config: Config, options: GatewayOptions
   const observation = await startObservation(config, options, clock)
   const { logger, metrics } = observation
   const storage = await createStorage({ config, clock, current, logger, metrics, worker })
-  const { membership, buffered, cache, downstreams, coherence, broadcast } = storage
+  const { membership, buffered, cache, writes, downstreams, coherence, broadcast } = storage
   const publicSide = createPublicSide({ config, current, logger, metrics, buffered })
   const warmer = createWarmer({
     limits: config.cache.warm,
@@ -54,6 +54,7 @@ export const createGatewayParts = async (config: Config, options: GatewayOptions
     ...{ config, options, clock, current, observation, storage, publicSide, warmer, feeds },
     operatorCache: operatorCache({
       ...{ cache, warmer, broadcast, worker },
+      openWrites: writes.open,
       refusesUnacknowledged: refusesUnacknowledged(config),
     }),
     status: new GatewayStatus({ current, worker, coherence, downstreams, feeds }, options.findings ?? []),
@@ -64,12 +65,12 @@ export const createGatewayParts = async (config: Config, options: GatewayOptions
 export const lastingPartsOf = (parts: GatewayParts, publicUrl: string): LastingParts => {
   const { clock, observation, options, storage, publicSide, feeds, status } = parts
   const { logger, metrics, sampled, watches } = observation
-  const { buffered, cache, coherence, downstreams, broadcast, membership } = storage
+  const { buffered, cache, writes, coherence, downstreams, broadcast, membership } = storage
   const { inFlight, port, revocations, unread, websockets } = publicSide
   return {
     ...{ clock, logger, metrics, sampled, cache, buffered, publicUrl },
     ...{ inFlight, revocations, unread, websockets },
-    cacheContext: { cache, budget: buffered.budget, partitionOf: createPartitions() },
+    cacheContext: { cache, writes, budget: buffered.budget, partitionOf: createPartitions() },
     writeRegistryFor: (config) => broadcast.writeRegistryFor(config),
     downstreamOf: downstreams.of,
     operatorCache: parts.operatorCache,

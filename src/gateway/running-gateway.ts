@@ -88,6 +88,7 @@ export class RunningGateway {
       serveWorkers({
         ...{ warmer, metrics },
         cache: storage.cache,
+        openWrites: storage.writes.open,
         diagnosis: { history, logLevel },
         reload: this.#reload,
         issueFound: (issue) => status.recordIssue(issue),

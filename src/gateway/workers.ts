@@ -16,7 +16,7 @@ import {
 import { configFromData } from './load-config.ts'
 import type { UpstreamIssue } from './upstream-issues.ts'
 
-type WorkerResponses = Pick<OperatorCacheParts, 'cache' | 'warmer'> & {
+type WorkerResponses = Pick<OperatorCacheParts, 'cache' | 'openWrites' | 'warmer'> & {
   readonly metrics: Pick<Metrics, 'snapshot'>
   readonly diagnosis: Pick<DiagnosisParts, 'history' | 'logLevel'>
   reload(): Promise<ReloadOutcome>
@@ -27,7 +27,16 @@ type WorkerResponses = Pick<OperatorCacheParts, 'cache' | 'warmer'> & {
 
 /** Each request to the admin side reaches one worker, and is answered for all of them. */
 export const serveWorkers =
-  ({ cache, warmer, metrics, diagnosis, reload, issueFound, applyFeedMessage }: WorkerResponses) =>
+  ({
+    cache,
+    openWrites,
+    warmer,
+    metrics,
+    diagnosis,
+    reload,
+    issueFound,
+    applyFeedMessage,
+  }: WorkerResponses) =>
   (question: WorkerRequest): unknown => {
     switch (question.topic) {
       case 'metrics':
@@ -43,7 +52,7 @@ export const serveWorkers =
       case 'log-level':
         return respondToDiagnosis(diagnosis, question as DiagnosisRequest)
       default:
-        return respondToCacheRequest(cache, warmer, question as CacheRequest)
+        return respondToCacheRequest({ cache, openWrites, warmer }, question as CacheRequest)
     }
   }
 

@@ -6,6 +6,7 @@ import type { WorkerLink } from '../../src/cluster/worker-link.ts'
 import type { Config } from '../../src/config/config.ts'
 import { arrived, ConfigSnapshot, type Service } from '../../src/exchange/exchange.ts'
 import { type HandleDeps, handle } from '../../src/exchange/handle.ts'
+import { createWritesInFlight } from '../../src/exchange/writes-in-flight.ts'
 import { operatorCache } from '../../src/gateway/admin/operator-cache.ts'
 import { prepareMembership } from '../../src/gateway/parts/membership.ts'
 import { unlimited } from '../../src/http/bounds/byte-budget.ts'
@@ -121,9 +122,11 @@ export const startMember = async (
     report: ignore,
   })
   const coherence = membership?.join({ cache, documentsStale: ignore, contacted: ignore })
+  const writes = createWritesInFlight()
   const context = {
     clock,
     cache,
+    writes,
     ...(coherence === undefined ? {} : { writeRegistry: coherence }),
     partitionOf: (credential: string) => credential,
     finished: ignore,
@@ -162,6 +165,7 @@ export const startMember = async (
     )
   const operator = operatorCache({
     cache,
+    openWrites: writes.open,
     warmer: { add: () => ({ added: 0, results: [] }) },
     broadcast: {
       send: async (invalidations) => ({

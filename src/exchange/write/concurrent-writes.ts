@@ -1,6 +1,3 @@
-import type { Cache } from '../../cache/cache.ts'
-import { memoizeByObject } from '../../http/memo.ts'
-
 export type TrackedWrite = {
   /** No other write to one of its services was in flight since it began. */
   isAlone(): boolean
@@ -43,5 +40,4 @@ export const createConcurrentWrites = () => {
   }
 }
 
-/** The cache outlives the configurations under which its services are written to. */
-export const concurrentWritesOf = memoizeByObject((_: Cache) => createConcurrentWrites())
+export type ConcurrentWrites = ReturnType<typeof createConcurrentWrites>

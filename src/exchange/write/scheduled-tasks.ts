@@ -1,5 +1,3 @@
-import type { Cache } from '../../cache/cache.ts'
-import { memoizeByObject } from '../../http/memo.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { invalidateWrite } from '../apply-invalidations.ts'
 import type { ValidatedContext } from '../exchange.ts'
@@ -66,24 +64,26 @@ export class ScheduledTasks {
   }
 }
 
-/** The cache outlives the configurations under which tasks are started. By the names of the services that they reach. */
-const tasksOf = memoizeByObject((_: Cache) => new Map<string, ScheduledTasks>())
-
-const tasksAt = (cache: Cache, names: readonly string[]): ScheduledTasks => {
-  const all = tasksOf(cache)
-  const key = [...names].sort().join(' ')
-  const tasks = all.get(key) ?? new ScheduledTasks(() => all.delete(key))
-  all.set(key, tasks)
-  return tasks
+export const createTasksByServices = () => {
+  const all = new Map<string, ScheduledTasks>()
+  return {
+    /** `names`: all services that they reach. */
+    reaching: (names: readonly string[]): ScheduledTasks => {
+      const key = [...names].sort().join(' ')
+      const tasks = all.get(key) ?? new ScheduledTasks(() => all.delete(key))
+      all.set(key, tasks)
+      return tasks
+    },
+  }
 }
 
 /** Drops what scheduled tasks that may have begun can change: everything of the services at the upstream. */
 export const tasksStarted = (
-  { cache, writeRegistry }: CacheDeps,
+  { cache, writes, writeRegistry }: CacheDeps,
   { service, snapshot, record }: ValidatedContext,
 ): Promise<unknown> | undefined => {
   const names = reachedBy({ service, snapshot }).map(({ name }) => name)
-  return tasksAt(cache, names).started(() => {
+  return writes.tasks.reaching(names).started(() => {
     const invalidations = taskInvalidations({ service, snapshot })
     invalidateWrite(cache, { service, snapshot, record }, invalidations)
     return writeRegistry?.broadcast(invalidations)

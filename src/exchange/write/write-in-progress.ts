@@ -1,5 +1,4 @@
 import { pipeline, Readable } from 'node:stream'
-import type { Cache } from '../../cache/cache.ts'
 import type { Invalidation } from '../../cache/invalidation.ts'
 import type { PostResponse, StoringPost } from '../../cache/post-response.ts'
 import { GatewayError } from '../../errors.ts'
@@ -9,10 +8,9 @@ import { teeContent } from '../../http/tee-content.ts'
 import type { KeyedWriteReceipt } from '../../service/contract.ts'
 import { invalidateWrite } from '../apply-invalidations.ts'
 import type { ValidatedContext } from '../exchange.ts'
-import { openWritesOf } from '../open-writes.ts'
 import type { CacheDeps } from '../ports.ts'
 import { Write } from '../write-state.ts'
-import { concurrentWritesOf, type TrackedWrite } from './concurrent-writes.ts'
+import type { TrackedWrite } from './concurrent-writes.ts'
 import { OpenResponse } from './open-response.ts'
 import { reachedBy, writeInvalidations } from './write-invalidations.ts'
 
@@ -77,7 +75,7 @@ export class WriteInProgress {
     this.#requestContext = requestContext
     const { service, record } = requestContext
     this.#reached = reachedBy(requestContext).map(({ name }) => name)
-    this.#tracked = concurrentWritesOf(deps.cache).begin(this.#reached)
+    this.#tracked = deps.writes.concurrent.begin(this.#reached)
     this.state = new Write({
       advanced: (state) => {
         deps.report({ kind: 'write-advanced', service: service.name, state })
@@ -180,7 +178,7 @@ export class WriteInProgress {
   /** Drops what it may have changed so far, and keeps it from being stored. */
   #drop(invalidations: readonly Invalidation[]): Promise<unknown> | undefined {
     const { cache, writeRegistry } = this.#deps
-    this.#removeOpen ??= this.#addOpen(cache)
+    this.#removeOpen ??= this.#addOpen()
     if (invalidations !== this.#openInvalidations || this.#release === undefined) {
       const release = cache.quarantineUntilReleased(tagsOf(invalidations))
       this.#release?.()
@@ -191,13 +189,14 @@ export class WriteInProgress {
     return writeRegistry?.broadcast(invalidations)
   }
 
-  #addOpen(cache: Cache): () => void {
+  #addOpen(): () => void {
     const { name: service } = this.#requestContext.service
-    const remove = openWritesOf(cache).add(this.#reached, this.#deps.clock.monotonic())
-    this.#deps.report({ kind: 'write-quarantined', service, by: 1 })
+    const { writes, clock, report } = this.#deps
+    const remove = writes.open.add(this.#reached, clock.monotonic())
+    report({ kind: 'write-quarantined', service, by: 1 })
     return () => {
       remove()
-      this.#deps.report({ kind: 'write-quarantined', service, by: -1 })
+      report({ kind: 'write-quarantined', service, by: -1 })
     }
   }
 

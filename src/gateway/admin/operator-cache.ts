@@ -5,12 +5,13 @@ import type { CacheEntry, EntryOrder } from '../../cache/entries.ts'
 import { type Invalidation, type Purge, topTargets, type UsedTarget } from '../../cache/invalidation.ts'
 import { systemClock } from '../../clock.ts'
 import type { WorkerLink, WorkerRequest } from '../../cluster/worker-link.ts'
-import { openWritesOf } from '../../exchange/open-writes.ts'
+import type { OpenWrites } from '../../exchange/open-writes.ts'
 import type { Broadcast } from '../parts/broadcast.ts'
 import type { Warmer, WarmResult, WarmTarget } from '../parts/warmer.ts'
 
 export type OperatorCacheParts = {
   readonly cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'topUsed'>
+  readonly openWrites: Pick<OpenWrites, 'reaching'>
   readonly warmer: Pick<Warmer, 'add'>
   /** Drops what invalidations reach in other processes and in front of the gateway. */
   readonly broadcast: Pick<Broadcast, 'send'>
@@ -98,17 +99,14 @@ const worst = (results: readonly (WarmResult | null)[]): WarmResult | null =>
   )
 
 export const respondToCacheRequest = (
-  cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'topUsed'>,
-  warmer: Pick<Warmer, 'add'>,
+  { cache, openWrites, warmer }: Pick<OperatorCacheParts, 'cache' | 'openWrites' | 'warmer'>,
   { topic, content }: CacheRequest,
 ): unknown => {
   switch (topic) {
     case 'count':
       return purgeAll(cache, { selectors: content, mode: 'hard', dryRun: true })
     case 'open-writes':
-      return openWritesOf(cache)
-        .reaching(content)
-        .map((sinceMs) => systemClock.monotonic() - sinceMs)
+      return openWrites.reaching(content).map((sinceMs) => systemClock.monotonic() - sinceMs)
     case 'entries':
       return cache.entries(content.order, content.limit)
     case 'most-used':
@@ -119,19 +117,12 @@ export const respondToCacheRequest = (
 }
 
 /** The cache as the admin side sees it: that of this process, or of all that share the port or the store. */
-export const operatorCache = ({
-  cache,
-  warmer,
-  broadcast,
-  worker,
-  refusesUnacknowledged,
-}: OperatorCacheParts) => {
+export const operatorCache = (parts: OperatorCacheParts) => {
+  const { cache, broadcast, worker, refusesUnacknowledged } = parts
   /** The responses of all processes that share the port. */
   const ask = async <Value>(question: CacheRequest): Promise<readonly Value[]> => {
     const responses =
-      worker === undefined
-        ? [await respondToCacheRequest(cache, warmer, question)]
-        : await worker.ask(question)
+      worker === undefined ? [await respondToCacheRequest(parts, question)] : await worker.ask(question)
     return responses as readonly Value[]
   }
   return {

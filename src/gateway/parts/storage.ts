@@ -3,6 +3,7 @@ import { Cache } from '../../cache/cache.ts'
 import type { Clock } from '../../clock.ts'
 import type { WorkerLink } from '../../cluster/worker-link.ts'
 import type { Config } from '../../config/config.ts'
+import { createWritesInFlight } from '../../exchange/writes-in-flight.ts'
 import { createBufferedBytes } from '../../server/buffered-bytes.ts'
 import { workersOf } from '../workers.ts'
 import { Broadcast } from './broadcast.ts'
@@ -52,7 +53,8 @@ export const createStorage = async (parts: StorageParts) => {
     contacted: downstreams.contacted,
   })
   const broadcast = new Broadcast(coherence, downstreams)
-  return { membership, maxBytes, buffered, cache, downstreams, coherence, broadcast }
+  const writes = createWritesInFlight()
+  return { membership, maxBytes, buffered, cache, writes, downstreams, coherence, broadcast }
 }
 
 export type Storage = Awaited<ReturnType<typeof createStorage>>

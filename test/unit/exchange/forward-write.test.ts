@@ -5,6 +5,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import type { CacheDeps } from '../../../src/exchange/ports.ts'
 import { forwardWrite } from '../../../src/exchange/write.ts'
+import { createWritesInFlight } from '../../../src/exchange/writes-in-flight.ts'
 import { unlimited } from '../../../src/http/bounds/byte-budget.ts'
 import type { GatewayResponse } from '../../../src/http/message.ts'
 import { ready, siteContract, siteService } from '../../exchange/exchange-of.ts'
@@ -19,6 +20,7 @@ const contextOf = (steps: string[], spread: () => Promise<void> = async () => {}
     purge: () => 0,
     written: () => undefined,
   } as unknown as Cache,
+  writes: createWritesInFlight(),
   partitionOf: (credential) => credential,
   forwarding: { via: 'test' },
   writeRegistry: {

@@ -7,8 +7,8 @@ import type { ResponseHead } from '../http/message.ts'
 import type { Identity } from './access.ts'
 import type { PipelineEvent } from './events.ts'
 import type { RequestContext } from './exchange.ts'
-import type { OpenWrites } from './open-writes.ts'
 import type { ConcurrentWrites } from './write/concurrent-writes.ts'
+import type { OpenWrites } from './write/open-writes.ts'
 
 export type ForwardingFacts = {
   /** Pseudonym in Via, different for each process, so that a request that comes back is recognised (RFC 9110 §7.6.3). */

@@ -5,13 +5,13 @@ import type { CacheEntry, EntryOrder } from '../../cache/entries.ts'
 import { type Invalidation, type Purge, topTargets, type UsedTarget } from '../../cache/invalidation.ts'
 import { systemClock } from '../../clock.ts'
 import type { WorkerLink, WorkerRequest } from '../../cluster/worker-link.ts'
-import type { OpenWrites } from '../../exchange/open-writes.ts'
+import type { WritesInFlight } from '../../exchange/ports.ts'
 import type { Broadcast } from '../parts/broadcast.ts'
 import type { Warmer, WarmResult, WarmTarget } from '../parts/warmer.ts'
 
 export type OperatorCacheParts = {
   readonly cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'topUsed'>
-  readonly openWrites: Pick<OpenWrites, 'reaching'>
+  readonly openWrites: Pick<WritesInFlight['open'], 'reaching'>
   readonly warmer: Pick<Warmer, 'add'>
   /** Drops what invalidations reach in other processes and in front of the gateway. */
   readonly broadcast: Pick<Broadcast, 'send'>

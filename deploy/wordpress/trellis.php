@@ -512,7 +512,7 @@ final class Trellis_Changes {
 		'posts'              => array( 'post', 'ID', 'ID', '', 'post_|menu_order' ),
 		'postmeta'           => array( 'post', 'post_id', 'meta_id', 'meta_key', '' ),
 		'term_relationships' => array( 'post', 'object_id', 'object_id', '', 'term_taxonomy_id' ),
-		'terms'              => array( 'term', 'term_id', 'term_id', '', 'slug|term_group' ),
+		'terms'              => array( 'term', 'term_id', 'term_id', '', 'name|slug|term_group' ),
 		'term_taxonomy'      => array( 'term', 'term_id', 'term_taxonomy_id', '', 'taxonomy|parent|count' ),
 		'termmeta'           => array( 'term', 'term_id', 'meta_id', 'meta_key', '' ),
 		'comments'           => array( 'comment', 'comment_ID', 'comment_ID', '', 'comment_approved|comment_post_ID|comment_parent|comment_type|user_id' ),
@@ -1452,8 +1452,8 @@ final class Trellis_Changes {
 				$value                       = isset( $last[ $name ] ) ? $last[ $name ] : null;
 				$is_same                     = $value === $values[0] || self::NOT_THERE === $values[0] && $this->is_reading();
 				$unchanged[ $site ][ $name ] = $is_same && array() === array_diff( $values, array( $value, self::NOT_THERE ) );
-				if ( '' !== self::hierarchy_in( $name ) && null !== $value && count( array_diff( array_unique( array_merge( $values, array( $value ) ) ), array( self::NOT_THERE ) ) ) < 2 ) {
-					// Deleted, or made again from the terms, whose own changes say which parents are others.
+				if ( '' !== self::hierarchy_in( $name ) && null !== $value && count( array_diff( array_unique( array_merge( $values, array( $value ) ) ), array( self::NOT_THERE ) ) ) < 2 && ( self::NOT_THERE !== $value || isset( $this->objects[ $site ]['term'] ) ) ) {
+					// Made again from the terms, or deleted with a change of one, which says which parents are others. Who deletes it alone knows that it is wrong.
 					$this->hierarchies[ $site ][ $name ] = true;
 				}
 			}
@@ -2603,6 +2603,9 @@ final class Trellis_Tags {
 	/** More that show nothing of widgets and addresses. */
 	const UNSTRUCTURED = array( 'WP_REST_Terms_Controller', 'WP_REST_Search_Controller', 'WP_REST_Post_Types_Controller', 'WP_REST_Post_Statuses_Controller', 'WP_REST_Taxonomies_Controller' );
 
+	/** Where plugins change which terms a post shows, and in which order. */
+	const ORDERING = array( 'get_terms_defaults', 'get_terms_args', 'get_terms_orderby', 'terms_clauses', 'get_terms', 'wp_get_object_terms_args', 'get_object_terms', 'wp_get_object_terms', 'get_the_terms' );
+
 	/** Where plugins add to what these show. */
 	const ADDING = array( 'the_content', 'the_excerpt', 'get_the_excerpt', 'the_title', 'post_class', 'rest_post_dispatch', 'rest_request_after_callbacks' );
 
@@ -2625,6 +2628,11 @@ final class Trellis_Tags {
 			}
 		}
 		return $fields && ! $this->answering;
+	}
+
+	/** Whether posts may show their terms in another order than that of the names: by a column of a plugin, or by meta. */
+	private function is_ordered() {
+		return $this->is_filtered( self::ORDERING ) || has_action( 'parse_term_query' ) || has_action( 'pre_get_terms' ) || array_filter( array_column( get_taxonomies( array(), 'objects' ), 'args' ) );
 	}
 
 	/** Whether anything but WordPress itself is hooked to one of these filters, and the filter was applied. */
@@ -3039,9 +3047,15 @@ final class Trellis_Tags {
 			return;
 		}
 		global $wpdb;
-		$is_known = isset( $asked['text'] ) && $wpdb->last_query === $asked['text'] && '' === $wpdb->last_error && 1 === count( $asked['names'] );
+		$is_one   = 1 === count( $asked['ids'] );
+		$is_known = isset( $asked['text'] ) && $wpdb->last_query === $asked['text'] && '' === $wpdb->last_error && 1 === count( $asked['names'] ) && ! preg_match( $is_one ? '/\bLIMIT\b(?!\s+[1-9]\d*\s*$)/i' : '/\bLIMIT\b/i', $asked['text'] );
 		$rows     = $is_known ? array_map( 'array_change_key_case', array_map( 'get_object_vars', (array) $wpdb->last_result ) ) : array();
-		$found    = array_fill_keys( $rows && ! array_key_exists( $asked['column'], $rows[0] ) && 1 === count( $asked['ids'] ) ? $asked['ids'] : array_column( $rows, $asked['column'] ), true );
+		$found    = array_fill_keys( array_column( $rows, $asked['column'] ), true );
+		if ( $rows && ! array_key_exists( $asked['column'], $rows[0] ) ) {
+			// What a function makes, as COUNT, is a row also where there is none.
+			$is_known = $is_one && preg_match( '/^\s*SELECT\b[^()]*\bFROM\b/i', $asked['text'] );
+			$found    = $is_known ? array_fill_keys( $asked['ids'], true ) : array();
+		}
 		foreach ( $asked['names'] as $name ) {
 			foreach ( $asked['ids'] as $id ) {
 				$missed = &$this->missed[ $asked['table'] ][ "$name:$id" ];
@@ -3102,7 +3116,7 @@ final class Trellis_Tags {
 		$lists = array();
 		foreach ( $this->rows as $table => $columns ) {
 			foreach ( isset( $this->tables[ $table ] ) ? array() : $columns as $column => $ids ) {
-				$lists += $this->numbered( $this->plain( $table ) . ':' . $this->plain( $column ) . ':', array_keys( $ids ) );
+				$lists += $this->numbered( $this->plain( $table ) . ":$column:", array_keys( $ids ) );
 			}
 		}
 		return $lists;
@@ -3441,7 +3455,7 @@ final class Trellis_Tags {
 			unset( $options['wp_user_roles'] );
 		}
 		$options = array_diff_key( $options, array( 'cron' => true, Trellis_Early_Options::NAME => true ), self::COMMON );
-		$flags   = ( $is_complete ? 'complete;' : '' ) . ( $is_plain ? 'plain;' : '' ) . ( $is_own && $this->is_only_of( self::SLUGS_ONLY ) ? 'slugs;' : '' );
+		$flags   = ( $is_complete ? 'complete;' : '' ) . ( $is_plain ? 'plain;' : '' ) . ( $is_own && $this->is_only_of( self::SLUGS_ONLY ) && ! $this->is_ordered() ? 'slugs;' : '' );
 		if ( $this->structure && ! $is_core ) {
 			$flags .= 'structure;';
 		}

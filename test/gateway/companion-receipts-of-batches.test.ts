@@ -186,3 +186,19 @@ test('the receipt of a batch that is sent again says nothing of the first time',
   expect(count).toBe(2)
   expect(await left()).toEqual([])
 })
+
+test('the receipts of items that are sent alone say nothing of the batch that was refused', async () => {
+  await start('whole')
+  await fill()
+  companion.respondToWrite = (request, wire, at) =>
+    request.target.endsWith('/batch/v1')
+      ? wire.respond({
+          status: 404,
+          headers: json,
+          content: JSON.stringify({ code: 'rest_no_route', message: 'none', data: { status: 404 } }),
+        })
+      : stating(nothing)(request, wire, at)
+  expect(await sendBatch()).toEqual([200, 200])
+  expect(nonces()).toHaveLength(3)
+  expect(await left()).toEqual([])
+})

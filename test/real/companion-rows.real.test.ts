@@ -23,6 +23,9 @@ const plugin = `<?php add_action( 'init', function () {
 			foreach ( $steps as $step ) {
 				'find' === $step && $wpdb->get_results( "SELECT * FROM wp_yoast_indexable_hierarchy WHERE object_id = '$id' AND object_type = 'post' LIMIT 1" );
 				'search' === $step && $wpdb->get_results( "SELECT * FROM wp_yoast_indexable_hierarchy WHERE object_id = $id AND object_type = 'post' AND title = 'other'" );
+				'number' === $step && $wpdb->get_results( "SELECT COUNT(*) AS number FROM wp_yoast_indexable_hierarchy WHERE object_id = $id AND object_type = 'post'" );
+				'second' === $step && $wpdb->get_results( "SELECT * FROM wp_yoast_indexable_hierarchy WHERE object_id = $id AND object_type = 'post' LIMIT 1 OFFSET 1" );
+				'either' === $step && $wpdb->get_results( "SELECT * FROM wp_yoast_indexable_hierarchy WHERE object_id IN (41, $id) AND object_type = 'post' LIMIT 1" );
 				'ancestors' === $step && $wpdb->get_results( "SELECT ancestor_id FROM wp_yoast_indexable_hierarchy WHERE indexable_id = $id" );
 				'add' === $step && $wpdb->query( "INSERT INTO wp_yoast_indexable_hierarchy (object_id, object_type, title) VALUES ($id, 'post', 'x')" );
 				'clear' === $step && $wpdb->query( "DELETE FROM wp_yoast_indexable_hierarchy WHERE indexable_id = $id" );
@@ -146,6 +149,16 @@ describeWith('php', 'rows of tables of plugins', () => {
     ['none, and has found one', 41, 'find', [], ''],
     ['none, and has found no ancestors', 50, 'ancestors', [], 'a=yoast_indexable_hierarchy:indexable_id:50'],
     ['none, and has found an ancestor', 47, 'ancestors', [], ''],
+    ['none, and has counted none', 51, 'number', [], `a=yoast_indexable_hierarchy:${object(51)}`],
+    ['no row when it has counted them', 52, 'number,add', [], ''],
+    ['no row when it has looked for a second one', 53, 'second,add', [], ''],
+    [
+      'no row when it has looked for one of two',
+      54,
+      'either,add',
+      [],
+      `a=yoast_indexable_hierarchy:${object(41)}`,
+    ],
   ])('a read has memoized %s', async (_what, id, steps, memoized, absent) => {
     site.intake.pushes.length = 0
     const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?memo=${id}&steps=${steps}`)

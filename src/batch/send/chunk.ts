@@ -176,11 +176,14 @@ type Seat = {
 
 type SeatResponse = GatewayResponse & Pick<ItemResponse, 'isJson'>
 
-/** In order, one after the other: which of them wait for each other is not known here. */
+/**
+ * In order, one after the other: which of them wait for each other is not known here. Their receipts do not count: they say nothing of
+ * what the refused batch may have written.
+ */
 const oneByOne = async (seats: readonly Seat[], stop: AbortSignal): Promise<void> => {
   for (const { request, resolve, reject } of seats) {
     if (stop.aborted) reject(new GatewayError('not_sent'))
-    else await request.alone().then(resolve, reject)
+    else await request.alone().then((response) => resolve({ ...response, hints: undefined }), reject)
   }
 }
 

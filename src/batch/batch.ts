@@ -292,7 +292,6 @@ export const buildBatch = (
   const configured = 'batch' in config ? config.batch : undefined
   if (configured === undefined) return undefined
   const settings = { split: 'item' as const, ...configured }
-  const caller = { keyHeaders, harmlessCookies: config.cache.harmlessCookies ?? [] }
   const { clock } = options
   const shared = sharedByBatches(settings, config.upstream, options)
 
@@ -368,7 +367,7 @@ export const buildBatch = (
 
   return async (context, run) => {
     const key = requestHeader(context.request.headers, 'idempotency-key')
-    const reply = await respondOnce(shared.store, context, caller, key, (watched) =>
+    const reply = await respondOnce(shared.store, context, keyHeaders, key, (watched) =>
       inOne(context, run, watched),
     )
     return response(context, reply, reply.content)

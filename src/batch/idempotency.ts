@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { identityCookies } from '../cache/decide-caching.ts'
+import { identityCookies } from '../cache/cookies.ts'
 import type { Clock } from '../clock.ts'
 import { GatewayError } from '../errors.ts'
 import type { LocalRequest } from '../exchange/exchange.ts'
@@ -105,22 +105,16 @@ export const createMemoryIdempotencyStore = (options: {
   }
 }
 
-/** Meanings of cookies that are equal in many clients. */
-const ofMany: ReadonlySet<string> = new Set(['language', 'cart', 'recently viewed products', 'post password'])
-
-/** Headers (lower case) that carry API keys, and cookies that say nothing about the caller. */
-type CallerHeaders = { readonly keyHeaders: readonly string[]; readonly harmlessCookies: readonly string[] }
-
 /** The caller is part of the key, so that no other caller gets the response. Without a credential the address stands for it. */
 const callerOf = (
-  { request, client, identity, query }: LocalRequest,
-  { keyHeaders, harmlessCookies }: CallerHeaders,
+  { request, client, identity, query, policy }: LocalRequest,
+  keyHeaders: readonly string[],
 ): readonly string[] => {
   const others = otherCredential(request.headers, [], keyHeaders) ?? ''
   const authorization = requestHeader(request.headers, 'authorization') ?? ''
   const cookies = requestHeader(request.headers, 'cookie') ?? ''
-  const isOfMany = identityCookies(cookies, harmlessCookies).every(({ meaning }) => ofMany.has(meaning))
-  const cookie = isOfMany ? '' : cookies
+  const areOfMany = identityCookies(cookies, policy).every(({ isOfMany }) => isOfMany === true)
+  const cookie = areOfMany ? '' : cookies
   const verified = identity?.credential ?? ''
   const inQuery = hasCredentialParameter(query, []) ? query : ''
   const address = [authorization, cookie, verified, others].every((part) => part === '') ? client.address : ''
@@ -140,7 +134,7 @@ const ranNothing = ({ status }: ReplayedResponse): boolean => status !== 207
 export const respondOnce = async (
   store: IdempotencyStore,
   context: LocalRequest,
-  caller: CallerHeaders,
+  keyHeaders: readonly string[],
   header: string | undefined,
   run: (signal: AbortSignal) => Promise<ReplayedResponse>,
 ): Promise<ReplayedResponse> => {
@@ -151,7 +145,7 @@ export const respondOnce = async (
   const key = hashOf([
     name,
     ...(address.host === '' ? [] : [address.host]),
-    ...callerOf(context, caller),
+    ...callerOf(context, keyHeaders),
     reading.key,
   ])
   const type = requestHeader(context.request.headers, 'content-type') ?? ''

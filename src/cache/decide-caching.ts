@@ -3,86 +3,9 @@ import { parseCacheControl } from '../http/headers/caching-headers.ts'
 import { credentialExpiry, keyedHeaders, otherCredential } from '../http/headers/credential-headers.ts'
 import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import { type Effect, isCacheable, isKeyedByContent } from '../http/methods.ts'
-
-/**
- * Names in lower case; `*` at the end stands for any rest. `harmless`: set by a browser script or a CDN, and no server reads it. A
- * request with any other cookie, or one without a row, gets no shared response. The first matching row counts.
- */
-const table = [
-  // Analytics and advertising.
-  [
-    'harmless',
-    ['_ga', '_ga_*', '_gid', '_gat', '_gat_*', '_gcl_*', '__utm*', '_fbp', '_fbc', '_ttp', '_uet*'],
-  ],
-  ['harmless', ['_clck', '_clsk', '_hj*', '_pk_*', '_dd_s', 'sbjs_*', 'tk_ai']],
-  // CDN.
-  ['harmless', ['__cf_bm', 'cf_clearance']],
-  // Consent: CookieYes, Complianz, Borlabs, Cookiebot and OneTrust.
-  ['harmless', ['cookieconsent', 'optanonconsent', 'optanonalertboxclosed', 'cookielawinfo-*']],
-  ['harmless', ['viewed_cookie_policy', 'cookieyes-consent', 'cmplz_*', 'borlabs-cookie']],
-  // Read by scripts of WordPress and WooCommerce; a cart has woocommerce_items_in_cart.
-  ['harmless', ['wordpress_test_cookie', 'wp-settings-*', 'woocommerce_cart_hash']],
-  ['login', ['wordpress_*']],
-  ['post password', ['wp-postpass_*']],
-  ['comment author', ['comment_author_*']],
-  ['shop session', ['wp_woocommerce_session_*']],
-  ['cart', ['woocommerce_items_in_cart']],
-  ['recently viewed products', ['woocommerce_recently_viewed']],
-  ['session', ['phpsessid']],
-  ['language', ['pll_language', 'wp-wpml_current_language', 'qtrans_front_language']],
-] as const
-
-/** The use of a cookie in WordPress and its usual plugins; `unknown` for a name without a row. */
-type CookieMeaning = (typeof table)[number][0] | 'unknown'
-
-/** These identify the caller, whatever the configuration lists as harmless. */
-const identifying: ReadonlySet<CookieMeaning> = new Set([
-  'login',
-  'post password',
-  'comment author',
-  'shop session',
-])
-
-const rows = table.flatMap(([meaning, names]) => names.map((name) => ({ meaning, name })))
-const exact = new Map<string, CookieMeaning>(rows.map(({ meaning, name }) => [name, meaning]))
-const prefixes = rows
-  .filter(({ name }) => name.endsWith('*'))
-  .map(({ meaning, name }) => ({ meaning, prefix: name.slice(0, -1) }))
+import { type CookiePolicy, carriesIdentity } from './cookies.ts'
 
 const none: readonly string[] = []
-
-const fits = (pattern: string, name: string): boolean =>
-  pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern
-
-const nameOf = (pair: string): string => (pair.split('=', 1)[0] ?? '').trim()
-
-/** WooCommerce empties a cart by the value 0. */
-const isEmptyCart = (pair: string): boolean => /=\s*0?\s*$/.test(pair)
-
-const meaningOf = (pair: string, harmless: readonly string[]): CookieMeaning => {
-  const name = nameOf(pair)
-  const key = name.toLowerCase()
-  if (key === '') return 'harmless'
-  const meaning =
-    exact.get(key) ?? prefixes.find(({ prefix }) => key.startsWith(prefix))?.meaning ?? 'unknown'
-  if (meaning === 'cart' && isEmptyCart(pair)) return 'harmless'
-  if (meaning === 'harmless' || identifying.has(meaning)) return meaning
-  return harmless.some((pattern) => fits(pattern, name)) ? 'harmless' : meaning
-}
-
-/** May the response depend on the Cookie header? `harmless`: names from the configuration. */
-const carriesIdentity = (cookie: string, harmless: readonly string[] = none): boolean =>
-  cookie.split(';').some((pair) => meaningOf(pair, harmless) !== 'harmless')
-
-/** The cookies on which it may depend, without their values. */
-export const identityCookies = (
-  cookie: string,
-  harmless: readonly string[],
-): readonly { readonly name: string; readonly meaning: CookieMeaning }[] =>
-  cookie
-    .split(';')
-    .map((pair) => ({ name: nameOf(pair), meaning: meaningOf(pair, harmless) }))
-    .filter(({ meaning }) => meaning !== 'harmless')
 
 /** Why the response to a target cannot be shared, or why a GET may change something. */
 export type UncacheableReason =
@@ -135,7 +58,7 @@ export type FeedLease = {
   endedMs(at: Moment): number
 }
 
-export type CachePolicy = {
+export type CachePolicy = CookiePolicy & {
   readonly profile: CacheProfile
   readonly rule: CacheRule | undefined
   /** Servers may read the path as one of several rules, and which is the strictest is not known: nothing is stored. */
@@ -146,8 +69,6 @@ export type CachePolicy = {
   readonly harmlessFields?: readonly string[]
   /** Response headers (lower case) that carry no token of their reader though their names look so. */
   readonly harmlessResponseHeaders?: readonly string[]
-  /** Names of cookies that make no difference to a response (`table` below); `*` at the end stands for any rest. */
-  readonly harmlessCookies?: readonly string[]
   /** Request headers (lower case) that are credentials though their names do not look so. */
   readonly credentialHeaders?: readonly string[]
   /** Request headers (lower case) whose values are part of the key by the description of the service. */
@@ -261,7 +182,7 @@ const decideSafely = (facts: CachingFacts, policy: CachePolicy): CachingDecision
   if (headers['x-wp-nonce'] !== undefined) return bypass('nonce')
   if (uncacheable !== undefined && isActing(uncacheable)) return bypass(uncacheable)
   const cookie = requestHeader(headers, 'cookie')
-  if (cookie !== undefined && carriesIdentity(cookie, policy.harmlessCookies)) return bypass('cookie')
+  if (cookie !== undefined && carriesIdentity(cookie, policy)) return bypass('cookie')
   // A signed URL may be valid once, and a key may be revoked.
   if (uncacheable === 'api-key') return bypass(uncacheable)
   const strip = cookie === undefined ? [] : ['cookie']

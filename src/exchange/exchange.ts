@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { CacheRead } from '../cache/cache-read.ts'
+import type { CachePolicy } from '../cache/decide-caching.ts'
 import type { ReadStep } from '../cache/read-steps.ts'
 import type { Config } from '../config/config.ts'
 import type { TraceContext } from '../http/headers/forwardable-headers.ts'
@@ -189,6 +190,7 @@ export type LocalRequest = {
   readonly identity: Identity | undefined
   readonly query: string
   readonly arguments: Readonly<Record<string, unknown>>
+  readonly policy: CachePolicy
   readonly content: Buffer | Readable | undefined
 }
 

@@ -20,6 +20,7 @@ import { createOpenContract } from '../service/open.ts'
 import type { UpstreamOptions } from '../upstream/options.ts'
 import { withBatch } from '../wordpress/batch.ts'
 import { createSiteContract } from '../wordpress/contract.ts'
+import { siteCookies } from '../wordpress/cookies.ts'
 import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
 import { pageChecks, siteChecks } from '../wordpress/site-checks.ts'
 import { companionTags, describedChange } from '../wordpress/tags/companion-tags.ts'
@@ -36,7 +37,7 @@ const createContract = async (
   limits: LimitsConfig,
   feedLifetime: FeedLifetime | undefined,
 ): Promise<Contract> => {
-  const options = { limits, policyFor: policiesByRule(service, feedLifetime) }
+  const options = { limits, policyFor: policiesByRule(service, feedLifetime, siteCookies) }
   switch (service.contract) {
     case 'site':
       return createSiteContract(service, options)

@@ -1,5 +1,6 @@
 import { targetKey } from '../cache/cache-read.ts'
-import { type CachePolicy, identityCookies } from '../cache/decide-caching.ts'
+import { identityCookies } from '../cache/cookies.ts'
+import type { CachePolicy } from '../cache/decide-caching.ts'
 import { usualSteps } from '../cache/read-steps.ts'
 import { readClock, systemClock } from '../clock.ts'
 import {
@@ -134,8 +135,8 @@ const keyedIn = (
 }
 
 /** The cookies for which a request bypasses the cache, without their values; `harmlessCookies` can name them. */
-const cookiesIn = (headers: RequestHeaders, { harmlessCookies = [] }: CachePolicy): Explanation => {
-  const cookies = identityCookies(requestHeader(headers, 'cookie') ?? '', harmlessCookies)
+const cookiesIn = (headers: RequestHeaders, policy: CachePolicy): Explanation => {
+  const cookies = identityCookies(requestHeader(headers, 'cookie') ?? '', policy)
   return { cookiesThatMayChangeTheAnswer: cookies.map(({ name, meaning }) => `${name} (${meaning})`) }
 }
 

@@ -1,3 +1,4 @@
+import type { CookieTable } from '../cache/cookies.ts'
 import {
   type BypassReason,
   type CachePolicy,
@@ -353,6 +354,7 @@ export const strippedHeaders = ({ access }: Pick<ServiceConfig, 'access'>): read
 export const policiesByRule = (
   service: Pick<ServiceConfig, 'cache' | 'access'>,
   feedLifetime: FeedLifetime | undefined,
+  cookieTable: CookieTable,
 ): Contract['policyFor'] => {
   const { rules, ...cache } = service.cache
   const harmlessHeaders = [...cache.harmlessFields, ...strippedHeaders(service)]
@@ -361,6 +363,7 @@ export const policiesByRule = (
     harmlessFields: harmlessHeaders,
     harmlessResponseHeaders: cache.harmlessFields,
     feedLifetime,
+    cookieTable,
   }
   const none: CachePolicy = { ...settings, rule: undefined }
   const byRule = new Map<CacheRule, CachePolicy>(rules.map((rule) => [rule, { ...settings, rule }]))

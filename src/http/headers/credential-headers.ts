@@ -281,5 +281,4 @@ export const carriesToken = (headers: HeaderLines, excepted: readonly string[]):
 export const mayHaveRights = (headers: RequestHeaders): boolean =>
   headers['authorization'] !== undefined ||
   headers['cookie'] !== undefined ||
-  headers['x-wp-nonce'] !== undefined ||
   otherCredential(headers, none) !== undefined

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
 import { type BypassReason, type CachePolicy, decideCaching } from '../../../src/cache/decide-caching.ts'
 import type { RequestHeaders } from '../../../src/http/headers/header-lines.ts'
+import { siteCookies } from '../../../src/wordpress/cookies.ts'
 import { uncacheableReasonOf } from '../../../src/wordpress/tags/uncacheable.ts'
 import { cost } from '../../support/cost.ts'
 import { rfcPolicy, safePolicy } from './cache-fixture.ts'
 
-const publicRule = safePolicy()
-const credentialRule = safePolicy({ scope: 'credential' })
+const publicRule = { ...safePolicy(), cookieTable: siteCookies }
+const credentialRule = { ...safePolicy({ scope: 'credential' }), cookieTable: siteCookies }
 const noRule: CachePolicy = { profile: 'safe', rule: undefined }
 
 const decide = (

@@ -6,18 +6,17 @@ import { headerValue } from '../http/headers/header-lines.ts'
 import { isEventStream } from '../http/headers/media-type.ts'
 import { discard, type GatewayResponse, type ResponseOrPromise } from '../http/message.ts'
 import { isGetOrHead, isPost } from '../http/methods.ts'
-import type { HarmlessClaim, KeyedWriteReceipt, ReceiptNonce } from '../service/contract.ts'
-import type { WriteKind } from './events.ts'
+import type { HarmlessClaim, ReceiptNonce } from '../service/contract.ts'
 import type { Outgoing, ValidatedContext } from './exchange.ts'
 import { codingsToPass, uncoded } from './forward/accepted-codings.ts'
 import { ownConditions, tagConditions } from './forward/tag-conditions.ts'
 import { passedOn } from './forward.ts'
 import type { CacheDeps } from './ports.ts'
 import { ExchangeRead, publicPart } from './read.ts'
-import { isShownBy, judgeWrite, nonceFor } from './write/harmless-claim.ts'
+import { judgeWrite, nonceFor } from './write/harmless-claim.ts'
 import { mayHaveStarted, tasksStarted } from './write/scheduled-tasks.ts'
-import { WriteInProgress } from './write/write-in-progress.ts'
-import { isCoveredByFeed } from './write/write-invalidations.ts'
+import { type ResponseBody, WriteInProgress } from './write/write-in-progress.ts'
+import { leavesTasks, startsTasksAlone, verdictOf, writeKindOf } from './write/write-verdict.ts'
 import { showsOwnTarget } from './write/written-targets.ts'
 import type { Write } from './write-state.ts'
 
@@ -36,89 +35,40 @@ const storableResponse = (
   return cache.postResponse(new ExchangeRead(context, publicPart, tagConditions, forwarding))
 }
 
-/** Is the response streamed to the client? Otherwise it is read whole, because its content shows what the write has changed. */
-const streamsResponse = ({ origin, method, service, matching, content }: ValidatedContext): boolean => {
+/** What the request says; one whose content shows what the write has changed is read whole. */
+const expectedBody = ({ origin, method, service, matching, content }: ValidatedContext): ResponseBody => {
   // An item of a batch has no connection.
-  if (origin === 'batch' || isGetOrHead(method)) return false
-  if (matching.kind === 'unlisted') return true
+  if (origin === 'batch' || isGetOrHead(method)) return 'whole'
+  if (matching.kind === 'unlisted') return 'streamed'
   const isUpload = content !== undefined && !Buffer.isBuffer(content)
-  return !service.contract.readsWriteResponse(matching.row, isUpload)
+  return service.contract.readsWriteResponse(matching.row, isUpload) ? 'whole' : 'streamed'
 }
 
-/** A content that streams ends with its client, whatever the signal says. */
+/** Sends the write; resolves with the head of a response that streams, and with the whole of another. */
 const forward = async (
   { budget }: CacheDeps,
   context: ValidatedContext,
   send: SendOutgoing,
-  isRead: boolean,
+  mayBeStored: boolean,
   nonce: ReceiptNonce | undefined,
   signal: AbortSignal,
-): Promise<GatewayResponse> => {
+): Promise<{ readonly response: GatewayResponse; readonly body: ResponseBody }> => {
   const conditions = ownConditions(context.request.headers)
+  const expected = expectedBody(context)
   const response = await send({
     context,
     effect: 'write',
     extraHeaders: nonce === undefined ? conditions : { ...conditions, 'trellis-nonce': nonce.header },
     stripped: tagConditions,
-    acceptEncoding: isRead ? uncoded : codingsToPass(context),
+    acceptEncoding: expected === 'whole' || mayBeStored ? uncoded : codingsToPass(context),
     background: false,
+    // A content that streams ends with its client, whatever the signal says.
     signal,
   })
-  return streamsResponse(context) || (context.origin !== 'batch' && isEventStream(response))
-    ? response
-    : bufferedResponse(
-        response,
-        context.service.limits.bodyBytes,
-        budget('write-answer', context.client.address),
-      )
-}
-
-/** What the companion says about the write; of one that was sent twice it says too little. */
-const receiptIn = (
-  { hints, isRepeated }: GatewayResponse,
-  nonce: ReceiptNonce | undefined,
-): KeyedWriteReceipt | undefined => {
-  const receipt = isRepeated === true ? undefined : nonce?.read(hints?.receipt)
-  return receipt === undefined || nonce === undefined ? undefined : { ...receipt, key: nonce.key }
-}
-
-const kindOf = (
-  { service, snapshot }: ValidatedContext,
-  receipt: KeyedWriteReceipt | undefined,
-): WriteKind => {
-  if (receipt === undefined) return 'unknown'
-  if (receipt.kind !== 'rows') return 'nothing'
-  return [service, ...snapshot.sharing(service)].some((service) => isCoveredByFeed(service, receipt))
-    ? 'reported'
-    : 'unknown'
-}
-
-/** Of requests for scheduled tasks alone each run drops what it may have changed, and not each request. */
-const startsTasksAlone = (context: ValidatedContext): boolean => {
-  const { service, snapshot, request, matching, query, uncacheable, policy } = context
-  if (uncacheable !== 'cron' || policy.effect === 'writes') return false
-  const { scheduledTasks, hasRoutes } = service.contract
-  if (scheduledTasks?.areAlone(request.method, matching.path, query) !== true) return false
-  return hasRoutes || snapshot.sharesRoutes(service)
-}
-
-/**
- * Tasks run behind the response, without a write receipt. While the upstream's log of changes is read, what they write is in it, as when
- * they start past the gateway.
- */
-const isLeftToLog = (context: ValidatedContext, { status }: GatewayResponse): boolean =>
-  startsTasksAlone(context) && status < 500 && nonceFor(context) !== undefined
-
-/** Of a write without a receipt that drops nothing by itself; undefined for all others. The companion knows more than the table. */
-const knownKind = (
-  context: ValidatedContext,
-  claim: HarmlessClaim | undefined,
-  response: GatewayResponse,
-  receipt: KeyedWriteReceipt | undefined,
-): WriteKind | undefined => {
-  if (receipt !== undefined) return undefined
-  if (isShownBy(claim, response)) return 'table'
-  return isLeftToLog(context, response) ? 'reported' : undefined
+  const body = context.origin !== 'batch' && isEventStream(response) ? 'streamed' : expected
+  if (body === 'streamed') return { response, body }
+  const reservation = budget('write-answer', context.client.address)
+  return { response: await bufferedResponse(response, context.service.limits.bodyBytes, reservation), body }
 }
 
 const declaredLength = ({ headers }: GatewayResponse): number | undefined => {
@@ -138,6 +88,16 @@ const tasksOfWrite = (
   return mayRun ? tasksStarted(deps, requestContext) : undefined
 }
 
+/** How the response to the POST is stored; undefined: it is not. */
+const storing = (
+  storable: PostResponse | undefined,
+  requestContext: ValidatedContext,
+  response: GatewayResponse,
+): PostResponse | undefined =>
+  storable !== undefined && showsOwnTarget(requestContext, response) && storable.isStorable(response)
+    ? storable
+    : undefined
+
 /**
  * Registers a write, forwards it, drops what it may have changed, here and wherever else it is stored, and only then
  * acknowledges it: a read that begins after the response gets nothing older.
@@ -156,27 +116,19 @@ export const forwardWrite = async (
     isTasksAlone || (claim !== undefined && claim.shownBy === undefined),
   )
   const storable = storableResponse(deps, requestContext)
-  const streams = streamsResponse(requestContext)
-  const isRead = !streams || storable !== undefined
   let response: GatewayResponse | undefined
   try {
     await write.register()
     const nonce = nonceFor(requestContext)
-    response = await forward(deps, requestContext, send, isRead, nonce, write.signal)
-    const mayStore = storable !== undefined && showsOwnTarget(requestContext, response)
-    const isStored = mayStore && storable.isStorable(response)
-    const receipt = receiptIn(response, nonce)
-    const known = knownKind(requestContext, claim, response, receipt)
-    requestContext.record.writeKind = known ?? kindOf(requestContext, receipt)
-    const isStated = receipt !== undefined || known !== undefined
-    const tasks = isStated ? undefined : tasksOfWrite(deps, requestContext, response, write.state)
-    const dropped = write.respond(response, {
-      isHarmless: known !== undefined || (isTasksAlone && receipt === undefined),
-      isContentRead: !streams,
-      receipt,
-    })
+    const forwarded = await forward(deps, requestContext, send, storable !== undefined, nonce, write.signal)
+    response = forwarded.response
+    const stored = storing(storable, requestContext, response)
+    const verdict = verdictOf(requestContext, claim, isTasksAlone, response, nonce)
+    requestContext.record.writeKind = writeKindOf(requestContext, verdict)
+    const tasks = leavesTasks(verdict) ? tasksOfWrite(deps, requestContext, response, write.state) : undefined
+    const dropped = write.respond(response, verdict, forwarded.body)
     // Before the wait, so that invalidations by other writes during it count.
-    const reply = responseOf(write, response, isStored ? storable : undefined)
+    const reply = responseOf(write, response, stored)
     await Promise.all([dropped, tasks])
     return reply
   } catch (error) {

@@ -5,7 +5,6 @@ import { GatewayError } from '../../errors.ts'
 import { EndSignal } from '../../http/end-signal.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import { teeContent } from '../../http/tee-content.ts'
-import type { KeyedWriteReceipt } from '../../service/contract.ts'
 import { invalidateWrite } from '../apply-invalidations.ts'
 import type { ValidatedContext } from '../exchange.ts'
 import type { CacheDeps } from '../ports.ts'
@@ -13,6 +12,7 @@ import { Write } from '../write-state.ts'
 import type { TrackedWrite } from './concurrent-writes.ts'
 import { OpenResponse } from './open-response.ts'
 import { reachedBy, writeInvalidations } from './write-invalidations.ts'
+import { isHarmless, receiptOf, type WriteVerdict } from './write-verdict.ts'
 
 export type Storing = Pick<PostResponse, 'maxBytes' | 'reservation'> & { readonly post: StoringPost }
 
@@ -27,12 +27,8 @@ const collected = (
   return tee
 }
 
-/** What the response says of the write, beside its head. */
-export type WriteFacts = {
-  readonly isHarmless: boolean
-  readonly isContentRead: boolean
-  readonly receipt: KeyedWriteReceipt | undefined
-}
+/** How a response reaches the client: as it arrives, or once it was read for what the write has changed. */
+export type ResponseBody = 'streamed' | 'whole'
 
 const mayBeStored = (context: ValidatedContext): boolean =>
   reachedBy(context).some(({ responses }) => responses.mayBeStored)
@@ -59,7 +55,7 @@ export class WriteInProgress {
   readonly signal = new EndSignal()
   #registered: string | undefined
   #response: GatewayResponse | undefined
-  #shown: WriteFacts = { isHarmless: false, isContentRead: false, receipt: undefined }
+  #verdict: WriteVerdict = { kind: 'response' }
   #headInvalidations: readonly Invalidation[] = []
   #openInvalidations: readonly Invalidation[] = []
   /** The configuration snapshot that `#openInvalidations` were computed for. */
@@ -103,9 +99,9 @@ export class WriteInProgress {
   }
 
   /** Takes the response; one that was read whole has ended. Await before its head is forwarded. */
-  async respond(response: GatewayResponse, shown: WriteFacts): Promise<void> {
+  async respond(response: GatewayResponse, verdict: WriteVerdict, body: ResponseBody): Promise<void> {
     this.#response = response
-    this.#shown = shown
+    this.#verdict = verdict
     if (!this.state.open()) throw new GatewayError('internal')
     if (response.content instanceof Readable) {
       this.#headInvalidations = this.#invalidationsSoFar()
@@ -114,10 +110,13 @@ export class WriteInProgress {
     }
     if (!this.state.end()) throw new GatewayError('internal')
     const { cache } = this.#deps
-    const content = this.#tracked.isAlone() ? (tag: string) => cache.contentsWithTag(tag) : undefined
-    const { isHarmless, isContentRead, receipt } = shown
-    const written = isContentRead ? response : { ...response, content: undefined }
-    await this.#finish(isHarmless ? [] : writeInvalidations(this.#requestContext, written, content, receipt))
+    const before = this.#tracked.isAlone() ? (tag: string) => cache.contentsWithTag(tag) : undefined
+    const written = body === 'whole' ? response : { ...response, content: undefined }
+    await this.#finish(
+      isHarmless(verdict)
+        ? []
+        : writeInvalidations(this.#requestContext, written, before, receiptOf(verdict)),
+    )
   }
 
   /**
@@ -212,13 +211,13 @@ export class WriteInProgress {
 
   /** What the head, the row and the path say: a content that was not read for it does not count. */
   #invalidationsSoFar(): readonly Invalidation[] {
-    if (this.#shown.isHarmless || this.#response === undefined) return []
+    if (isHarmless(this.#verdict) || this.#response === undefined) return []
     const newest = this.#requestContext.snapshot.newest
     if (newest === this.#computedFor) return this.#openInvalidations
     this.#computedFor = newest
     const head = { ...this.#response, content: undefined }
     const { cache } = this.#deps
-    const shown = this.#tracked.isAlone() ? (tag: string) => cache.contentsWithTag(tag) : undefined
-    return writeInvalidations(this.#requestContext, head, shown, this.#shown.receipt)
+    const before = this.#tracked.isAlone() ? (tag: string) => cache.contentsWithTag(tag) : undefined
+    return writeInvalidations(this.#requestContext, head, before, receiptOf(this.#verdict))
   }
 }

@@ -1,0 +1,76 @@
+import type { GatewayResponse } from '../../http/message.ts'
+import type { HarmlessClaim, KeyedWriteReceipt, ReceiptNonce } from '../../service/contract.ts'
+import type { WriteKind } from '../events.ts'
+import type { ValidatedContext } from '../exchange.ts'
+import { isShownBy, nonceFor } from './harmless-claim.ts'
+import { isCoveredByFeed } from './write-invalidations.ts'
+
+/** What says which stored responses a write has made stale. */
+export type WriteVerdict =
+  /** The write receipt of the companion, which knows more than the table. */
+  | { readonly kind: 'receipt'; readonly receipt: KeyedWriteReceipt }
+  /** It has changed nothing, or the upstream's log of changes has it: nothing is dropped. */
+  | { readonly kind: 'harmless'; readonly by: 'table' | 'reported' }
+  /** It was for scheduled tasks alone: each run drops what it may have changed, and not each request. */
+  | { readonly kind: 'tasks-alone' }
+  /** The table, from the response. */
+  | { readonly kind: 'response' }
+
+/** Of one that was sent twice the companion says too little. */
+const receiptIn = (
+  { hints, isRepeated }: GatewayResponse,
+  nonce: ReceiptNonce | undefined,
+): KeyedWriteReceipt | undefined => {
+  const receipt = isRepeated === true ? undefined : nonce?.read(hints?.receipt)
+  return receipt === undefined || nonce === undefined ? undefined : { ...receipt, key: nonce.key }
+}
+
+export const startsTasksAlone = (context: ValidatedContext): boolean => {
+  const { service, snapshot, request, matching, query, uncacheable, policy } = context
+  if (uncacheable !== 'cron' || policy.effect === 'writes') return false
+  const { scheduledTasks, hasRoutes } = service.contract
+  if (scheduledTasks?.areAlone(request.method, matching.path, query) !== true) return false
+  return hasRoutes || snapshot.sharesRoutes(service)
+}
+
+/**
+ * Tasks run behind the response, without a write receipt. While the upstream's log of changes is read, what they write is in it, as when
+ * they start past the gateway.
+ */
+const isLeftToLog = (context: ValidatedContext, { status }: GatewayResponse): boolean =>
+  startsTasksAlone(context) && status < 500 && nonceFor(context) !== undefined
+
+/** `isTasksAlone`: it began as a request for scheduled tasks alone; the configuration may have changed since. */
+export const verdictOf = (
+  context: ValidatedContext,
+  claim: HarmlessClaim | undefined,
+  isTasksAlone: boolean,
+  response: GatewayResponse,
+  nonce: ReceiptNonce | undefined,
+): WriteVerdict => {
+  const receipt = receiptIn(response, nonce)
+  if (receipt !== undefined) return { kind: 'receipt', receipt }
+  if (isShownBy(claim, response)) return { kind: 'harmless', by: 'table' }
+  if (isLeftToLog(context, response)) return { kind: 'harmless', by: 'reported' }
+  return { kind: isTasksAlone ? 'tasks-alone' : 'response' }
+}
+
+/** For metrics and traces. */
+export const writeKindOf = ({ service, snapshot }: ValidatedContext, verdict: WriteVerdict): WriteKind => {
+  if (verdict.kind === 'harmless') return verdict.by
+  if (verdict.kind !== 'receipt') return 'unknown'
+  const { receipt } = verdict
+  if (receipt.kind !== 'rows') return 'nothing'
+  return [service, ...snapshot.sharing(service)].some((service) => isCoveredByFeed(service, receipt))
+    ? 'reported'
+    : 'unknown'
+}
+
+export const receiptOf = (verdict: WriteVerdict): KeyedWriteReceipt | undefined =>
+  verdict.kind === 'receipt' ? verdict.receipt : undefined
+
+/** Does the write itself drop nothing? */
+export const isHarmless = ({ kind }: WriteVerdict): boolean => kind === 'harmless' || kind === 'tasks-alone'
+
+/** Does nothing say what the tasks that it has started will change? */
+export const leavesTasks = ({ kind }: WriteVerdict): boolean => kind === 'response' || kind === 'tasks-alone'

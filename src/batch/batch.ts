@@ -144,6 +144,8 @@ export type BatchOptions = RunOptions &
     readonly errors: ErrorShape
   }
 
+type ResponseOptions = Pick<BatchOptions, 'errors' | 'reading'>
+
 export type BatchResponse = { readonly status: number; readonly content: Buffer }
 
 export type BatchRequest = BatchInput & {
@@ -152,15 +154,19 @@ export type BatchRequest = BatchInput & {
 }
 
 /** In a batch that failed as a whole no item shows headers (recorded: `"headers":[]`). */
-const validationPart = (item: PlannedItem, errors: ErrorShape): ResponsePart =>
-  item.kind === 'refused' ? madePart({ ...shapedError(errors, item.error), headers: [] }) : nullPart
+const validationPart = (item: PlannedItem, { errors, reading }: ResponseOptions): ResponsePart =>
+  item.kind === 'refused' ? madePart({ ...shapedError(errors, item.error), headers: [] }, reading) : nullPart
 
 /** The response to the whole batch. */
-function* envelopeInPieces(responses: readonly Made[], errors: ErrorShape): Pieces<Buffer> {
+function* envelopeInPieces(responses: readonly Made[], { errors, reading }: ResponseOptions): Pieces<Buffer> {
   const parts: ResponsePart[] = []
   for (const response of responses) {
     const isSent = 'content' in response
-    parts.push(isSent ? yield* responsePart(response, errors) : madePart(shapedError(errors, response)))
+    parts.push(
+      isSent
+        ? yield* responsePart(response, errors, reading)
+        : madePart(shapedError(errors, response), reading),
+    )
     yield
   }
   return envelopeOf(parts, undefined)
@@ -174,7 +180,7 @@ const madeBy = (item: PlannedItem, end: TaskEnd<Made> | undefined): Made => {
 
 /** Answers a batch: reads it, decides the order of its items, runs them. */
 export const createBatch = (options: BatchOptions): ((request: BatchRequest) => Promise<BatchResponse>) => {
-  const { clock, report, errors } = options
+  const { clock, report } = options
 
   const run = async (
     { items, waits }: PlannedBatch,
@@ -221,11 +227,11 @@ export const createBatch = (options: BatchOptions): ((request: BatchRequest) => 
     const { items } = plan
     if (plan.allMustValidate && items.some(({ kind }) => kind === 'refused')) {
       reportUnrun('validation', items.length, startedMs)
-      const parts = items.map((item) => validationPart(item, errors))
+      const parts = items.map((item) => validationPart(item, options))
       return { status: 207, content: envelopeOf(parts, 'validation') }
     }
     const responses = await run(plan, request, startedMs)
-    return { status: 207, content: await inTurns(envelopeInPieces(responses, errors), flow) }
+    return { status: 207, content: await inTurns(envelopeInPieces(responses, options), flow) }
   }
 }
 

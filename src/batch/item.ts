@@ -17,7 +17,7 @@ export type ItemError = { readonly status: number; readonly body: unknown; reado
 
 const itemErrorTable = {
   parse_path_failed: { status: 400, code: 'parse_path_failed', message: 'Could not parse the path.' },
-  no_route: { status: 404, code: 'rest_no_route', message: errorTable.no_route.message },
+  no_route: { status: 404, code: errorTable.no_route.siteCode, message: errorTable.no_route.message },
   not_sent: { status: 504, code: 'trellis_not_sent', message: errorTable.not_sent.message },
   outcome_unknown: {
     status: 504,
@@ -139,35 +139,24 @@ export type ItemResponse = {
  */
 export type Dispatch = (item: BatchItem, signal: AbortSignal, stop: AbortSignal) => Promise<ItemResponse>
 
-/** Headers that the site contract shows with an item, in its order; Retry-After is only in the gateway's own errors. */
-const shownHeaders = ['X-WP-Total', 'X-WP-TotalPages', 'Link', 'Location', 'Allow', 'Retry-After'] as const
+/** Which headers of its response an item shows. */
+type ShownHeaders = Pick<ItemReading, 'shownHeaders' | 'isGeneralLink'>
 
-type ShownHeader = (typeof shownHeaders)[number]
-
-const shownAs: ReadonlyMap<string, ShownHeader> = new Map(
-  shownHeaders.map((name) => [name.toLowerCase(), name]),
-)
-
-/** Every response of a site links to the API itself; the envelope of an item does not. */
-const isApiLink = (link: string): boolean => link.includes('rel="https://api.w.org/"')
-
-const headersJson = (headers: HeaderLines): string => {
-  const values = new Map<ShownHeader, string>()
+const headersJson = (headers: HeaderLines, { shownHeaders, isGeneralLink }: ShownHeaders): string => {
+  const values = new Map<string, string>()
   for (let i = 0; i < headers.length; i += 2) {
-    const name = shownAs.get((headers[i] as string).toLowerCase())
-    if (name === undefined) continue
-    const before = values.get(name)
+    const lowerName = (headers[i] as string).toLowerCase()
+    const before = values.get(lowerName)
     const value = headers[i + 1] as string
-    values.set(name, before === undefined ? value : `${before}, ${value}`)
+    values.set(lowerName, before === undefined ? value : `${before}, ${value}`)
   }
-  if (isApiLink(values.get('Link') ?? '')) values.delete('Link')
-  // The site contract writes an empty map as an empty list.
-  if (values.size === 0) return '[]'
+  if (isGeneralLink(values.get('link') ?? '')) values.delete('link')
   const members = shownHeaders.flatMap((name) => {
-    const value = values.get(name)
+    const value = values.get(name.toLowerCase())
     return value === undefined ? [] : `"${name}":${asciiJson(value)}`
   })
-  return `{${members.join(',')}}`
+  // The site contract writes an empty map as an empty list.
+  return members.length === 0 ? '[]' : `{${members.join(',')}}`
 }
 
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf])
@@ -187,21 +176,22 @@ const part = (body: Buffer, status: number, headers: string): ResponsePart => [
 export function* responsePart(
   { status, headers, content, isJson: isKnown }: ItemResponse,
   errors: ErrorShape,
+  shown: ShownHeaders,
 ): Pieces<ResponsePart> {
   const hasMark = content.subarray(0, 3).equals(byteOrderMark)
   const text = hasMark ? content.subarray(3) : content
-  if (text.length === 0) return part(Buffer.from('null'), status, headersJson(headers))
-  if (isKnown === true || (yield* isJsonInPieces(text))) return part(text, status, headersJson(headers))
-  return madePart(shapedError(errors, itemError('not_json', status >= 400 ? status : undefined)))
+  if (text.length === 0) return part(Buffer.from('null'), status, headersJson(headers, shown))
+  if (isKnown === true || (yield* isJsonInPieces(text)))
+    return part(text, status, headersJson(headers, shown))
+  return madePart(shapedError(errors, itemError('not_json', status >= 400 ? status : undefined)), shown)
 }
 
 /** The same for a response that the gateway made. */
-export const madePart = (response: {
-  readonly status: number
-  readonly body: unknown
-  readonly headers: HeaderLines
-}): ResponsePart =>
-  part(Buffer.from(asciiJson(response.body), 'latin1'), response.status, headersJson(response.headers))
+export const madePart = (
+  response: { readonly status: number; readonly body: unknown; readonly headers: HeaderLines },
+  shown: ShownHeaders,
+): ResponsePart =>
+  part(Buffer.from(asciiJson(response.body), 'latin1'), response.status, headersJson(response.headers, shown))
 
 /** Stands for a valid item in a batch that failed as a whole. */
 export const nullPart: ResponsePart = [Buffer.from('null')]
@@ -361,7 +351,6 @@ const prefixesWithoutEffect: readonly string[] = [
   'x-cluster-',
   'x-host',
   'x-request-',
-  'x-wp-',
   'cf-',
   'http2-',
 ]
@@ -370,12 +359,13 @@ const longestName = 64
 const valuePattern = /^[\t\x20-\x7e]{0,1024}$/
 
 /** Within an upstream batch an item's headers are part of the content: none is there that a request of its own would lose. */
-const isSettable = (name: string): boolean =>
+const isSettable = (name: string, furtherPrefixes: readonly string[]): boolean =>
   name.length <= longestName &&
   isForwardable(name) &&
   !withoutEffect.has(name) &&
   !isCredentialName(name) &&
-  !prefixesWithoutEffect.some((prefix) => name.startsWith(prefix))
+  !prefixesWithoutEffect.some((prefix) => name.startsWith(prefix)) &&
+  !furtherPrefixes.some((prefix) => name.startsWith(prefix))
 
 const headerText = (value: unknown): string | undefined => {
   const text = Array.isArray(value) ? value.join(', ') : String(value)
@@ -383,11 +373,16 @@ const headerText = (value: unknown): string | undefined => {
 }
 
 /** The headers of an item that are sent with it: what may not be set is dropped, as it has no effect inside a batch. */
-export const itemHeaders = (headers: JsonObject | undefined, hasContent: boolean): Record<string, string> => {
+export const itemHeaders = (
+  headers: JsonObject | undefined,
+  hasContent: boolean,
+  furtherPrefixes: readonly string[],
+): Record<string, string> => {
   const headerLines: Record<string, string> = Object.create(null)
   for (const [name, value] of Object.entries(headers ?? {})) {
     const text = headerText(value)
-    if (text !== undefined && isSettable(name.toLowerCase())) headerLines[name.toLowerCase()] = text
+    if (text !== undefined && isSettable(name.toLowerCase(), furtherPrefixes))
+      headerLines[name.toLowerCase()] = text
   }
   if (hasContent) headerLines['content-type'] = 'application/json'
   return headerLines
@@ -428,7 +423,7 @@ export const envelopeItem = (
   // A list is a body too, and its indexes are its names.
   const bodyNames = typeof body === 'object' && body !== null ? Object.keys(body) : []
   const content = reading.hasContent(body) ? Buffer.from(bodyText ?? JSON.stringify(body)) : undefined
-  const headerLines = itemHeaders(headers, content !== undefined)
+  const headerLines = itemHeaders(headers, content !== undefined, reading.prefixesWithoutEffect)
   const { path, query } = target
   return {
     kind: 'item',

@@ -62,4 +62,7 @@ export const plainItems: ItemReading = {
     return { kind: 'target', ...targetParts(target) }
   },
   hasContent: (body) => body !== undefined,
+  shownHeaders: ['Link', 'Location', 'Allow', 'Retry-After'],
+  isGeneralLink: () => false,
+  prefixesWithoutEffect: [],
 }

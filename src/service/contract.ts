@@ -84,12 +84,28 @@ export type ItemOrder = {
   areIndependent(collection: string, otherCollection: string): boolean
 }
 
+/** The batch route of an upstream. */
+export type UpstreamBatch = {
+  /** Below the upstream's base path. */
+  readonly route: string
+  /** Does the response say that the upstream refused the batch before it ran anything? `body`: parsed. */
+  refusesWhole(status: number, body: unknown): boolean
+}
+
 export type ItemReading = {
   target(path: string): ItemTarget
   /** Does an item with this body have content? */
   hasContent(body: unknown): boolean
   /** Absent: nothing is known, or tags decide. */
   readonly order?: ItemOrder
+  /** Headers of responses that an item shows, in their order. */
+  readonly shownHeaders: readonly string[]
+  /** Links that every response of the service has are not shown with an item. */
+  isGeneralLink(link: string): boolean
+  /** How the names (lower case) of further request headers begin that have no effect inside a batch. */
+  readonly prefixesWithoutEffect: readonly string[]
+  /** Absent where the upstream has none: items are sent one by one. */
+  readonly upstreamBatch?: UpstreamBatch
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { LimitsConfig, OpenApiConfig, PlantsConfig } from '../config/config.ts'
+import { isJsonObject } from '../http/json-text.ts'
 import { targetParts } from '../http/targets.ts'
 import { withOwnBatch } from '../service/batch-row.ts'
 import {
@@ -75,11 +76,36 @@ export const parseItemPath = (text: string): ItemTarget => {
   return { kind: 'target', path, query: withoutInert(targetText(parts.query)) }
 }
 
+/** Refusals that WordPress makes before it runs anything: no such route, not for this caller, not this envelope. */
+const refusesWhole = (status: number, body: unknown): boolean => {
+  if (!isJsonObject(body) || typeof body['code'] !== 'string' || !isJsonObject(body['data'])) return false
+  const { data, code } = body
+  if (data['status'] !== status) return false
+  if (status === 404) return code === 'rest_no_route'
+  if (status === 400) {
+    const { params } = data
+    return code === 'rest_invalid_param' && isJsonObject(params) && 'requests' in params
+  }
+  return status === 401 || status === 403
+}
+
+/** Of the items of a batch; WordPress may be behind a document too. */
+const siteItemHeaders: Pick<ItemReading, 'shownHeaders' | 'isGeneralLink' | 'prefixesWithoutEffect'> = {
+  // Retry-After is only in the gateway's own errors.
+  shownHeaders: ['X-WP-Total', 'X-WP-TotalPages', 'Link', 'Location', 'Allow', 'Retry-After'],
+  // Every response of a site links to the API itself; the envelope of an item does not.
+  isGeneralLink: (link) => link.includes('rel="https://api.w.org/"'),
+  prefixesWithoutEffect: ['x-wp-'],
+}
+
 /** An empty body is none. */
 export const interfaceItems: ItemReading = {
   target: parseItemPath,
   hasContent: (body) => typeof body === 'object' && body !== null && Object.keys(body).length > 0,
   order: siteItemOrder,
+  ...siteItemHeaders,
+  // It has the same name in all dialects.
+  upstreamBatch: { route: '/batch/v1', refusesWhole },
 }
 
 const withAnyBody = (endpoint: Endpoint): Endpoint => {
@@ -118,6 +144,7 @@ export const withBatch = (
   const envelopes = createSiteValidator({ limits, unknownParameters: 'strip', trackingParameters: [] })
   return {
     ...contract,
+    items: { ...contract.items, ...siteItemHeaders },
     rows: [...contract.rows, row],
     find: (method, path) => {
       if (path !== batchPath) return contract.find(method, path)

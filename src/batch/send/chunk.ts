@@ -3,6 +3,7 @@ import { GatewayError } from '../../errors.ts'
 import type { HeaderLines } from '../../http/headers/header-lines.ts'
 import { isJsonObject, type JsonText, parsedJson, valueEnd, visitValues } from '../../http/json-text.ts'
 import type { GatewayResponse } from '../../http/message.ts'
+import type { UpstreamBatch } from '../../service/contract.ts'
 import type { ChunkResult } from '../events.ts'
 import type { ItemResponse } from '../item.ts'
 import { waitedFor } from './retry-after.ts'
@@ -72,27 +73,18 @@ const itemResponses = (text: JsonText, size: number): ChunkResponse => {
     : { kind: 'broken' }
 }
 
-/** Refusals that the upstream makes before it runs anything: no such route, not for this caller, not this envelope. */
-const refusesWhole = (status: number, body: unknown): boolean => {
-  // A request that is too large for the server in front does not reach the program behind it (RFC 9110 §15.5.14).
-  if (status === 413) return true
-  if (!isJsonObject(body) || typeof body['code'] !== 'string' || !isJsonObject(body['data'])) return false
-  const { data, code } = body
-  if (data['status'] !== status) return false
-  if (status === 404) return code === 'rest_no_route'
-  if (status === 400) {
-    const { params } = data
-    return code === 'rest_invalid_param' && isJsonObject(params) && 'requests' in params
-  }
-  return status === 401 || status === 403
-}
-
 /** Reads the response to a chunk of `size` items. Pure; after anything unexpected the outcome is unknown. */
-const readChunkResponse = (status: number, content: Buffer, size: number): ChunkResponse => {
+const readChunkResponse = (
+  status: number,
+  content: Buffer,
+  size: number,
+  refusesWhole: UpstreamBatch['refusesWhole'],
+): ChunkResponse => {
   if (status === 429) return { kind: 'limited' }
   const text = content.toString().trim()
   const body = parsedJson(text)
-  if (refusesWhole(status, body)) return { kind: 'not-run' }
+  // A request that is too large for the server in front does not reach the program behind it (RFC 9110 §15.5.14).
+  if (status === 413 || refusesWhole(status, body)) return { kind: 'not-run' }
   const isWhole = text.startsWith('{') && isJsonObject(body) && body['failed'] === undefined
   return status === 207 && isWhole ? itemResponses(text, size) : { kind: 'broken' }
 }
@@ -135,7 +127,7 @@ type ChunkRequest = ChunkItem & {
 /** The items of a chunk that go through the pipeline in one turn of the event loop: well under a millisecond. */
 export const itemsPerTurn = 3
 
-type ChunkOptions = {
+type ChunkOptions = Pick<UpstreamBatch, 'refusesWhole'> & {
   readonly size: number
   /** Sends a request to the upstream's batch route, and reads the response. */
   ask(content: Buffer): Promise<AskedChunk>
@@ -255,7 +247,11 @@ export const createChunk = (options: ChunkOptions): ItemChunk => {
     const { response, content } = reply
     // Responses to several chunks may arrive in one turn of the event loop.
     await options.turn()
-    await deliver(present, response, readChunkResponse(response.status, content, present.length))
+    await deliver(
+      present,
+      response,
+      readChunkResponse(response.status, content, present.length, options.refusesWhole),
+    )
   }
 
   const take = (place: number, seat: Seat | 'left'): void => {

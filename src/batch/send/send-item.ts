@@ -21,7 +21,7 @@ import { type BatchItem, type ItemResponse, ResponseTooLarge, WriteFailed } from
 import { type ChunkWatch, createChunk, itemsPerTurn } from './chunk.ts'
 
 /** Headers of the batch request that hold for each of its items: credentials and origin. */
-const inherited: readonly string[] = ['authorization', 'cookie', 'x-wp-nonce', 'origin', 'user-agent', 'via']
+const inherited: readonly string[] = ['authorization', 'cookie', 'origin', 'user-agent', 'via']
 
 /** An item's response is held until the batch is complete, and all of them together are bounded by `batch.answerBytes`. */
 const maxItemBytes = 8 * 1024 * 1024
@@ -185,9 +185,6 @@ export const runItem = async (
 /** The responses of one upstream batch are held together until each item has its own. */
 const maxChunkBytes = 64 * 1024 * 1024
 
-/** The batch route under the upstream's REST root; it has the same name on both sides. */
-const batchRoute = '/batch/v1'
-
 const read = async (response: GatewayResponse, reservation: Reservation): Promise<Buffer> => {
   const { content } = await bufferedResponse(response, maxChunkBytes, reservation)
   if (content === undefined) return Buffer.alloc(0)
@@ -226,6 +223,8 @@ export const runChunk = (
 ): readonly Promise<ItemResponse>[] => {
   const { batch } = outgoing
   const { basePath } = batch.service.address
+  const { upstreamBatch } = batch.service.contract.items
+  if (upstreamBatch === undefined) throw new TypeError('the upstream has no batch route')
   // It has not started while it waits for its turn, and can still be cancelled.
   const alone = sendAlone(outgoing, stop)
   const receiptNonce = batch.snapshot.newReceiptNonce(batch.service)
@@ -253,6 +252,7 @@ export const runChunk = (
     turn: outgoing.turn,
     watch,
     isSent: () => isSent,
+    refusesWhole: upstreamBatch.refusesWhole,
     ask: async (content) => {
       if (lead === undefined) throw new TypeError('a chunk without items was sent')
       const response = await alone(lead(content))
@@ -269,7 +269,7 @@ export const runChunk = (
       lead ??= (content) => ({
         ...request,
         method: 'POST',
-        target: `${basePath}${batchRoute}`,
+        target: `${basePath}${upstreamBatch.route}`,
         headers: chunkHeaders(batch, request, item),
         content,
         signal,

@@ -17,6 +17,7 @@ test('the items of a chunk come back a few in a turn of the event loop', async (
     clock: systemClock,
     turn: () => new Promise<void>((resolve) => turns.begin('', resolve)),
     isSent: () => true,
+    refusesWhole: () => false,
     watch: { begun: () => {}, ended: () => {} },
   })
   let turn = 0

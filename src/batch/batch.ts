@@ -43,7 +43,7 @@ import type { ScheduleEnd, TaskEnd } from './order/run-schedule.ts'
 import { Splitter } from './order/split.ts'
 import { honouringRetryAfter } from './send/retry-after.ts'
 import { createSemaphore, type ItemSender, type Made, type RunOptions, runItems } from './send/run-items.ts'
-import { headersWithCredentials, runChunk, runItem, sendAlone } from './send/send-item.ts'
+import { headersWithCredentials, runItem, sendAlone, sendChunk } from './send/send-item.ts'
 
 const methodLabel = (method: string | undefined): BatchMethod =>
   batchMethods.find((batchMethod) => batchMethod === method) ?? '_OTHER'
@@ -356,7 +356,7 @@ export const buildBatch = (
       sender: {
         flow: addressGroup(context.client.address),
         dispatch: (item, itemSignal, stop) => runItem(outgoing, item, itemSignal, sendAlone(outgoing, stop)),
-        dispatchChunk: (items, stop, watch) => runChunk(outgoing, items, stop, watch),
+        dispatchChunk: (items, stop, watch) => sendChunk(outgoing, items, stop, watch),
       },
     }
   }

@@ -25,7 +25,7 @@ import { methodOverrideHeader } from '../service/method-override.ts'
 import type { Found } from '../service/row.ts'
 import { type AccessRefusal, accessError, admit, lackingCredential } from './access.ts'
 import { isRefusedByTargetAlone, refusalResponse } from './error-response.ts'
-import type { PipelineEvent } from './events.ts'
+import type { ExchangeEvent } from './events.ts'
 import {
   asIdentified,
   asMatched,
@@ -37,7 +37,7 @@ import {
 } from './exchange.ts'
 import type { CountRequest, RateLimitVerdict } from './ports.ts'
 
-type Report = (event: PipelineEvent) => void
+type Report = (event: ExchangeEvent) => void
 
 const refused = (
   { service, record }: RequestContext,
@@ -280,7 +280,7 @@ const remember = (ready: ValidatedContext, matching: Found): void => {
 const checked = (
   context: MatchedContext,
   content: Buffer | Readable | undefined,
-  report: (event: PipelineEvent) => void,
+  report: (event: ExchangeEvent) => void,
 ): ValidatedContext | ContractRefusal | Promise<ValidatedContext | ContractRefusal> => {
   const { service, matching, method, query, request, admitted, client } = context
   const { headers } = request
@@ -307,7 +307,7 @@ const readyFrom = (
   context: MatchedContext,
   canonical: ReturnType<typeof canonicalOf>,
   content: Buffer | Readable | undefined,
-  report: (event: PipelineEvent) => void,
+  report: (event: ExchangeEvent) => void,
 ): ValidatedContext | ContractRefusal => {
   const { service, matching, query, request } = context
   const { headers } = request
@@ -343,7 +343,7 @@ const readyFrom = (
 export const validate = (
   context: MatchedContext,
   reservation: Reservation,
-  report: (event: PipelineEvent) => void,
+  report: (event: ExchangeEvent) => void,
 ): ValidatedContext | ContractRefusal | Promise<ValidatedContext | ContractRefusal> => {
   const { recalled, request } = context
   if (request.content !== undefined)

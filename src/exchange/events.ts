@@ -7,8 +7,8 @@ import type { WriteState } from './write-state.ts'
 /** `batch` for an item of a batch, `verify` for a stored response that is fetched again to be compared, `client` for all others. */
 export type ExchangeOrigin = 'client' | 'batch' | 'verify'
 
-/** What the pipeline reports once for every exchange. All strings come from configuration or closed lists, never from a client. */
-export type ExchangeEvent = {
+/** Reported once for every exchange. All strings come from configuration or closed lists, never from a client. */
+export type ExchangeFinishedEvent = {
   readonly kind: 'exchange-finished'
   /** Request id, for lists of recent requests; never a label. */
   readonly id?: string
@@ -51,7 +51,7 @@ export type WriteKind = (typeof writeKinds)[number]
 export const hasEmptiedCache = ({
   writeKind,
   invalidated,
-}: Pick<ExchangeEvent, 'writeKind' | 'invalidated'>): boolean =>
+}: Pick<ExchangeFinishedEvent, 'writeKind' | 'invalidated'>): boolean =>
   writeKind === 'unknown' && invalidated !== undefined && invalidated.tags.some((tag) => tag.endsWith('/all'))
 
 export type Invalidated = { readonly tags: readonly string[]; readonly entries: number }
@@ -137,13 +137,13 @@ export type WriteQuarantinedEvent = {
   readonly by: 1 | -1
 }
 
-export type PipelineEvent =
+export type ExchangeEvent =
   | WriteQuarantinedEvent
   | WriteAdvancedEvent
   | WriteIllegalEvent
   | VerifiedEvent
   | WarmedEvent
-  | ExchangeEvent
+  | ExchangeFinishedEvent
   | RefusalEvent
   | CanonicalEvent
   | UndeclaredEvent

@@ -4,7 +4,7 @@ import { notForDownstream, withoutDownstreamHeaders } from '../http/headers/cach
 import { type GatewayResponse, withAdded } from '../http/message.ts'
 import { methodName } from '../http/methods.ts'
 import { errorResponse } from './error-response.ts'
-import type { ExchangeEvent, PipelineEvent } from './events.ts'
+import type { ExchangeEvent, ExchangeFinishedEvent } from './events.ts'
 import type { RequestContext } from './exchange.ts'
 
 const asGatewayError = (thrown: unknown): GatewayError =>
@@ -13,8 +13,8 @@ const asGatewayError = (thrown: unknown): GatewayError =>
 export type FinishDeps = {
   readonly clock: Clock
   /** For each request once; `report` gets all other events. */
-  readonly finished: (event: ExchangeEvent) => void
-  readonly report: (event: PipelineEvent) => void
+  readonly finished: (event: ExchangeFinishedEvent) => void
+  readonly report: (event: ExchangeEvent) => void
   /** `context` for its id, service and route: nothing else of it belongs in a log line. */
   readonly failed: (error: GatewayError, context: RequestContext) => void
 }
@@ -23,7 +23,7 @@ const refused = (
   { id, service, record, origin }: RequestContext,
   code: string,
   status: number,
-): PipelineEvent => {
+): ExchangeEvent => {
   record.code = code
   return { kind: 'request-refused', id, service: service.name, route: record.route, code, status, origin }
 }

@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { ByteBudget } from '../http/bounds/byte-budget.ts'
 import type { ResponseHead } from '../http/message.ts'
 import type { Identity } from './access.ts'
-import type { PipelineEvent } from './events.ts'
+import type { ExchangeEvent } from './events.ts'
 import type { RequestContext } from './exchange.ts'
 import type { ConcurrentWrites } from './write/concurrent-writes.ts'
 import type { OpenWrites } from './write/open-writes.ts'
@@ -38,7 +38,7 @@ export type CacheDeps = {
   /** Bounds the bytes that are held for requests in flight. */
   readonly budget: ByteBudget
   readonly clock: Clock
-  readonly report: (event: PipelineEvent) => void
+  readonly report: (event: ExchangeEvent) => void
 }
 
 /** Registers writes with the other processes, so that they invalidate what a write changes. */

@@ -137,7 +137,7 @@ const besides = (...names: readonly string[]): ReadonlySet<string> =>
  * Request headers that a read through the cache does not forward: preconditions, cookies that no server reads, and Origin where the
  * gateway itself allows origins, or where all are allowed.
  */
-const strippedHeaders = {
+const strippedFromReads = {
   asAsked: { nothing: besides(), cookie: besides('cookie') },
   withoutOrigin: { nothing: besides('origin'), cookie: besides('cookie', 'origin') },
 } as const
@@ -224,7 +224,8 @@ export const readThrough = (
   // Where the gateway answers CORS itself, a stored response must not depend on the Origin of the first request.
   const stripsOrigin = requestContext.service.responses.cors !== undefined
   const shared = stripsOrigin ? undefined : sharedOrigin(requestContext, caching)
-  const lists = stripsOrigin || shared !== undefined ? strippedHeaders.withoutOrigin : strippedHeaders.asAsked
+  const lists =
+    stripsOrigin || shared !== undefined ? strippedFromReads.withoutOrigin : strippedFromReads.asAsked
   const stripped = caching.strip.length === 0 ? lists.nothing : lists.cookie
   const read = new ExchangeRead(
     requestContext,

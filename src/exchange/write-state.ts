@@ -26,7 +26,7 @@ export type WriteObserver = {
 /** How far a write got, for its client; undefined: its response says it. */
 export type WriteOutcome = 'not-sent' | 'unknown' | undefined
 
-/** The life of one write. Whatever drops, quarantines, registers or acknowledges asks its state; only forward. */
+/** How far one write got. Whatever drops, quarantines, registers or acknowledges asks its state; only forward. */
 export class Write implements SendProgress {
   readonly #observer: WriteObserver
   #state: WriteState = 'not-sent'

@@ -125,7 +125,9 @@ export const forwardWrite = async (
     const stored = storing(storable, requestContext, response)
     const verdict = verdictOf(requestContext, claim, isTasksAlone, response, nonce)
     requestContext.record.writeKind = writeKindOf(requestContext, verdict)
-    const tasks = leavesTasks(verdict) ? tasksOfWrite(deps, requestContext, response, write.state) : undefined
+    const tasks = leavesTasks(verdict)
+      ? tasksOfWrite(deps, requestContext, response, write.progress)
+      : undefined
     const dropped = write.respond(response, verdict, forwarded.body)
     // Before the wait, so that invalidations by other writes during it count.
     const reply = responseOf(write, response, stored)
@@ -134,7 +136,7 @@ export const forwardWrite = async (
   } catch (error) {
     discard(response?.content)
     await write.breakOff()
-    await tasksOfWrite(deps, requestContext, response, write.state)
+    await tasksOfWrite(deps, requestContext, response, write.progress)
     throw error
   }
 }

@@ -43,7 +43,7 @@ export const createGatewayParts = async (config: Config, options: GatewayOptions
     limits: config.cache.warm,
     clock,
     begin: () => current.beginOwnRequest(),
-    report: metrics.observe.pipeline,
+    report: metrics.observe.exchange,
     finished: (counts) => logger.info(counts, 'cache-warmed'),
   })
   const feeds = connectChangeFeeds({

@@ -21,7 +21,7 @@ const startVerifier = ({ config, current, observation, options, operatorCache, s
     perSecond: (ratePerSecond(config.cache.verify.rate) ?? 0) / processes,
     broadcastMs: config.cache.shared.leaseMs,
     begin: () => current.beginOwnRequest(),
-    report: metrics.observe.pipeline,
+    report: metrics.observe.exchange,
     differed: dropDiffering({ cache: operatorCache, history, logger }),
     varies: ({ service, target }) =>
       logger.info({ service, target: redactTarget(target) }, 'verified-varies'),

@@ -1,6 +1,6 @@
 import type { CacheEvent } from '../cache/events.ts'
 import { systemClock } from '../clock.ts'
-import { type ExchangeEvent, hasEmptiedCache } from '../exchange/events.ts'
+import { type ExchangeFinishedEvent, hasEmptiedCache } from '../exchange/events.ts'
 import type { JwksResult } from '../server/events.ts'
 import type { DiscoveryEvent } from '../service/connection.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
@@ -175,7 +175,7 @@ export const createEmptyingLog = (log: Pick<Log, 'warn'>): Observers => {
     counts.clear()
   }
   setInterval(write, hourMs).unref()
-  const count = (event: ExchangeEvent): void => {
+  const count = (event: ExchangeFinishedEvent): void => {
     const { service, method, invalidated } = event
     if (!hasEmptiedCache(event) || invalidated === undefined) return
     const route = `${method} ${event.route}`
@@ -187,7 +187,7 @@ export const createEmptyingLog = (log: Pick<Log, 'warn'>): Observers => {
     ofRoute.responses += invalidated.entries
   }
   return {
-    pipeline: (event) => {
+    exchange: (event) => {
       if (event.kind === 'exchange-finished') count(event)
     },
   }

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { ExchangeEvent, PipelineEvent, WriteKind } from '../exchange/events.ts'
+import type { ExchangeEvent, ExchangeFinishedEvent, WriteKind } from '../exchange/events.ts'
 import { redactTarget } from '../http/targets.ts'
 import { printable } from './access-log.ts'
 import type { ServiceTotals } from './metrics.ts'
@@ -96,7 +96,7 @@ const withDate = <Event extends { readonly at: number }>(event: Event) => ({
 
 const short = (text: string): string => printable(redactTarget(text), longestText)
 
-const causeOf = ({ method, route, writeKind = 'unknown' }: ExchangeEvent): string =>
+const causeOf = ({ method, route, writeKind = 'unknown' }: ExchangeFinishedEvent): string =>
   `${method} ${route}${writeKind === 'unknown' ? '' : ` (${writeKind})`}`
 
 /** The first texts, and long ones cut, so that a hundred events hold little memory. */
@@ -140,7 +140,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
     for (const time of samples.keys()) if (time <= at - maxSamples || time > at) samples.delete(time)
   }
   const timer = setInterval(take, sampleMs).unref()
-  const written = (event: ExchangeEvent): void => {
+  const written = (event: ExchangeFinishedEvent): void => {
     const { id = '', service, method, route, invalidated, writeKind = 'unknown' } = event
     const { tags, entries } = invalidated ?? { tags: [], entries: 0 }
     const at = clock.now()
@@ -188,7 +188,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
         tags: 1,
         entries,
       }),
-    observe: (event: PipelineEvent): void => {
+    observe: (event: ExchangeEvent): void => {
       if (event.kind === 'request-refused') {
         const { id, service, route, status, code } = event
         const recent = status >= 500 ? errors : refusals

@@ -28,7 +28,7 @@ export const cutReasons = [
   'drain',
 ] as const
 
-/** Events of connections on the public side; the pipeline reports requests. Values from closed lists only, never an address. */
+/** Events of connections on the public side; the exchange reports requests. Values from closed lists only, never an address. */
 export type EdgeEvent =
   | { readonly kind: 'connection-cut'; readonly reason: (typeof cutReasons)[number] }
   | { readonly kind: 'rate-limited'; readonly limit: string }
@@ -38,7 +38,7 @@ export type EdgeEvent =
 export const jwksResults = ['ok', 'unreachable', 'timeout', 'status', 'too-large', 'not-jwks'] as const
 export type JwksResult = (typeof jwksResults)[number]
 
-/** Events of `access` beside its refusals, which the pipeline reports. */
+/** Events of `access` beside its refusals, which the exchange reports. */
 export type AccessEvent =
   | { readonly kind: 'access-configured'; readonly service: string }
   | { readonly kind: 'jwks-fetched'; readonly service: string; readonly result: JwksResult }

@@ -345,7 +345,7 @@ export const isAccessWrite = (
 }
 
 /** Headers of clients that `access` keeps from the upstream: no response depends on them. */
-export const strippedHeaders = ({ access }: Pick<ServiceConfig, 'access'>): readonly string[] => [
+export const headersKeptByAccess = ({ access }: Pick<ServiceConfig, 'access'>): readonly string[] => [
   ...(access?.apiKeys === undefined ? [] : [access.apiKeys.header]),
   ...Object.values(access?.jwt?.forward ?? {}),
 ]
@@ -357,7 +357,7 @@ export const policiesByRule = (
   cookieTable: CookieTable,
 ): Contract['policyFor'] => {
   const { rules, ...cache } = service.cache
-  const harmlessHeaders = [...cache.harmlessFields, ...strippedHeaders(service)]
+  const harmlessHeaders = [...cache.harmlessFields, ...headersKeptByAccess(service)]
   const settings = {
     ...cache,
     harmlessFields: harmlessHeaders,

@@ -1,7 +1,7 @@
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS' | 'QUERY'
 
 /** `writes`: a GET that changes something; `safe`: a POST that changes nothing. */
-export type Effect = 'writes' | 'safe' | 'as-method'
+export type DeclaredEffect = 'writes' | 'safe' | 'as-method'
 
 export type JsonTypeName = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'null'
 
@@ -83,7 +83,7 @@ export type Endpoint = {
   /** Content that is neither JSON nor a form (files, multipart) is streamed unread; other endpoints refuse it with 415. */
   readonly acceptsUploads?: boolean
   /** What a request does whatever its method is; absent: as its method says. */
-  readonly effect?: Effect
+  readonly effect?: DeclaredEffect
   /** Headers that are part of the request, in lower case. */
   readonly headers?: readonly string[]
   /** Media type of JSON content, where it is another one than application/json. */

@@ -2,7 +2,7 @@ import { Readable, Transform } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
 import { authorize, type ContractRefusal, match, validate } from '../../src/exchange/admit.ts'
-import type { PipelineEvent } from '../../src/exchange/events.ts'
+import type { ExchangeEvent } from '../../src/exchange/events.ts'
 import type {
   MatchedContext,
   RequestContext,
@@ -44,7 +44,7 @@ const thrownBy = (run: () => unknown): GatewayError => {
 }
 
 /** What `handle` needs; what a test does not reach is missing, and would throw. */
-const contextOf = (events: PipelineEvent[] = [], failures: unknown[] = []): HandleDeps =>
+const contextOf = (events: ExchangeEvent[] = [], failures: unknown[] = []): HandleDeps =>
   ({
     clock,
     finished: (event) => events.push(event),
@@ -64,7 +64,7 @@ const upstreamThat = (forward: Service['upstream']['forward']): Service['upstrea
 
 describe('finish', () => {
   test('a response is stamped and counted', () => {
-    const events: PipelineEvent[] = []
+    const events: ExchangeEvent[] = []
     const outcome = finish(contextOf(events), received('/site/v2/posts'), 0, response(200))
     expect(headerValue(outcome.headers, 'x-request-id')).toBe('id-1')
     expect(headerValue(outcome.headers, 'via')).toBe('1.1 trellis')
@@ -72,7 +72,7 @@ describe('finish', () => {
   })
 
   test('a method from a client never becomes a label', () => {
-    const events: PipelineEvent[] = []
+    const events: ExchangeEvent[] = []
     finish(contextOf(events), received('/', { method: 'X-EVIL' }), 0, response(404))
     expect(events).toMatchObject([{ method: '_OTHER' }])
   })
@@ -80,7 +80,7 @@ describe('finish', () => {
 
 describe('an error', () => {
   test('becomes the response of the service, reported once', async () => {
-    const events: PipelineEvent[] = []
+    const events: ExchangeEvent[] = []
     const outcome = await handle(contextOf(events), received('/x'))
     expect(outcome.status).toBe(404)
     expect(JSON.parse(String(outcome.content))).toMatchObject({

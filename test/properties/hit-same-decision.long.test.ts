@@ -5,7 +5,7 @@ import type { Encodings } from '../../src/cache/respond/encodings.ts'
 import { Responder } from '../../src/cache/respond/responder.ts'
 import { createStoredResponse } from '../../src/cache/store/stored-response.ts'
 import { match, validate } from '../../src/exchange/admit.ts'
-import type { PipelineEvent } from '../../src/exchange/events.ts'
+import type { ExchangeEvent } from '../../src/exchange/events.ts'
 import type { Service } from '../../src/exchange/exchange.ts'
 import { refusal } from '../../src/exchange/finish.ts'
 import { unlimited } from '../../src/http/bounds/byte-budget.ts'
@@ -209,8 +209,8 @@ describe('memories of the hit path', () => {
       ),
     })
     const decide = async (service: Service, { target, ...more }: { target: string; method: string }) => {
-      const events: PipelineEvent[] = []
-      const report = (event: PipelineEvent) => events.push(event)
+      const events: ExchangeEvent[] = []
+      const report = (event: ExchangeEvent) => events.push(event)
       try {
         const exchange = received(target, more, service)
         const ready = await validate(match(exchange), unlimited, report)

@@ -124,7 +124,7 @@ type ChunkRequest = ChunkItem & {
   alone(): Promise<GatewayResponse>
 }
 
-/** The items of a chunk that go through the pipeline in one turn of the event loop: well under a millisecond. */
+/** The items of a chunk that go through `handle` in one turn of the event loop: well under a millisecond. */
 export const itemsPerTurn = 3
 
 type ChunkOptions = Pick<UpstreamBatch, 'refusesWhole'> & {
@@ -136,7 +136,7 @@ type ChunkOptions = Pick<UpstreamBatch, 'refusesWhole'> & {
   /** Until the batch must be answered; infinite where it need not. */
   leftMs(): number
   readonly clock: Pick<Clock, 'now'>
-  /** Awaited between groups of items: each returns through the pipeline as soon as it has its response. */
+  /** Awaited between groups of items: each returns through `handle` as soon as it has its response. */
   readonly turn: () => Promise<void>
   readonly watch: ChunkWatch
   /** Has the upstream received some of the request? */
@@ -152,7 +152,7 @@ export type ChunkWatch = {
 }
 
 /**
- * Items that are sent to the upstream in one batch. Each passes the pipeline and joins, or leaves when it was answered
+ * Items that are sent to the upstream in one batch. Each passes `handle` and joins, or leaves when it was answered
  * before; when all have joined or left, the batch is sent, and each item continues with its own response.
  */
 type ItemChunk = {

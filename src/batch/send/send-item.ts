@@ -126,8 +126,8 @@ const notBuffered = (item: BatchItem, isCrowded: boolean): Error =>
     : new ResponseTooLarge()
 
 /**
- * Sends an item through the pipeline, like a request of a client; `send` is its last step. Rejects where a write got no response from the
- * upstream: the pipeline makes an error response of that, which does not show whether the write may have happened.
+ * Sends an item through `handle`, like a request of a client; `send` is its last step. Rejects where a write got no response from the
+ * upstream: `handle` makes an error response of that, which does not show whether the write may have happened.
  */
 export const runItem = async (
   outgoing: OutgoingBatch,
@@ -170,7 +170,7 @@ export const runItem = async (
   // Another client's request may receive the response first.
   const { content, status, headers } = await readWhole(response)
   if (failure !== undefined && item.effect === 'write')
-    throw new WriteFailed(failure, context.record.life?.outcome)
+    throw new WriteFailed(failure, context.record.write?.outcome)
   if (content !== undefined && !Buffer.isBuffer(content)) {
     content.destroy()
     throw notBuffered(item, isCrowded)
@@ -212,10 +212,10 @@ const claimHeaders = ({ service }: LocalRequest, { headers }: ForwardRequest): R
 }
 
 /**
- * Sends several items through the pipeline, each like a separate request, and the last step together: one request to
+ * Sends several items through `handle`, each like a separate request, and the last step together: one request to
  * the upstream's batch route. Validation, names, invalidation and counting are therefore those of single items.
  */
-export const runChunk = (
+export const sendChunk = (
   outgoing: OutgoingBatch,
   items: readonly BatchItem[],
   stop: AbortSignal,

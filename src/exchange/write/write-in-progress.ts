@@ -50,7 +50,7 @@ export class WriteInProgress {
   readonly #reached: readonly string[]
   readonly #isHarmless: boolean
   readonly #tracked: TrackedWrite
-  readonly state: Write
+  readonly progress: Write
   /** Ends the request at the upstream. Not the client's: one that leaves does not end a write, so that its outcome is known. */
   readonly signal = new EndSignal()
   #registered: string | undefined
@@ -72,7 +72,7 @@ export class WriteInProgress {
     const { service, record } = requestContext
     this.#reached = reachedBy(requestContext).map(({ name }) => name)
     this.#tracked = deps.writes.concurrent.begin(this.#reached)
-    this.state = new Write({
+    this.progress = new Write({
       advanced: (state) => {
         deps.report({ kind: 'write-advanced', service: service.name, state })
         record.trace?.wrote?.(state)
@@ -82,7 +82,7 @@ export class WriteInProgress {
         this.signal.end(new GatewayError('internal'))
       },
     })
-    record.life = this.state
+    record.write = this.progress
   }
 
   /** Registers it with the other processes that store responses of its upstream. */
@@ -102,13 +102,13 @@ export class WriteInProgress {
   async respond(response: GatewayResponse, verdict: WriteVerdict, body: ResponseBody): Promise<void> {
     this.#response = response
     this.#verdict = verdict
-    if (!this.state.open()) throw new GatewayError('internal')
+    if (!this.progress.open()) throw new GatewayError('internal')
     if (response.content instanceof Readable) {
       this.#headInvalidations = this.#invalidationsSoFar()
       await this.#drop(this.#headInvalidations)
       return
     }
-    if (!this.state.end()) throw new GatewayError('internal')
+    if (!this.progress.end()) throw new GatewayError('internal')
     const { cache } = this.#deps
     const before = this.#tracked.isAlone() ? (tag: string) => cache.contentsWithTag(tag) : undefined
     const written = body === 'whole' ? response : { ...response, content: undefined }
@@ -145,14 +145,14 @@ export class WriteInProgress {
 
   /** Computed for the newest configuration, and again what was dropped at the head: another table may say less. */
   #end(): Promise<unknown> | undefined {
-    if (!this.state.end()) return this.breakOff().then(() => Promise.reject(new GatewayError('internal')))
+    if (!this.progress.end()) return this.breakOff().then(() => Promise.reject(new GatewayError('internal')))
     return this.#finish(union(this.#headInvalidations, this.#invalidationsSoFar()))
   }
 
   /** No whole response comes: unless nothing was sent, its outcome is unknown. */
   async breakOff(): Promise<void> {
-    this.state.breakOff()
-    switch (this.state.state) {
+    this.progress.breakOff()
+    switch (this.progress.state) {
       case 'not-sent':
         this.#tracked.end()
         if (this.#registered !== undefined) await this.#deps.writeRegistry?.broadcast([], this.#registered)

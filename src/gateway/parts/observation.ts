@@ -16,7 +16,7 @@ export const startObservation = async (config: Config, options: GatewayOptions, 
   if (options.logLevel !== undefined) logLevel.set(options.logLevel)
   const history = createHistory(counted.totals, clock)
   const metrics = observedBy(counted, createStateLog(logger), createEmptyingLog(logger), {
-    pipeline: history.observe,
+    exchange: history.observe,
   })
   const watches = await startWatches(config, { lines: factsLogger(logger), metrics, version })
   /** Samples log lines of frequent refusals. */

@@ -118,7 +118,7 @@ const resultOf = (
 
 const dropped = (reason: string): WarmResult => ({ outcome: 'dropped', reason })
 
-/** Fetches targets in the background with anonymous GETs through the pipeline, which stores the responses by its rules. */
+/** Fetches targets in the background with anonymous GETs through `handle`, which stores the responses by its rules. */
 export const createWarmer = (options: WarmerOptions) => {
   const { clock, limits, report } = options
   const waiting = new Map<string, Waiting>()

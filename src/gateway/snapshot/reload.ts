@@ -9,7 +9,7 @@ import type { Service } from '../../exchange/exchange.ts'
 import { nextTurn } from '../../http/bodies/turns.ts'
 import type { Log } from '../../observability/logger.ts'
 import { documentChanges } from '../../openapi/hints.ts'
-import { strippedHeaders } from '../../service/decide.ts'
+import { headersKeptByAccess } from '../../service/decide.ts'
 import { type BuiltService, type Configured, ofService } from './build-service.ts'
 import type { BuiltSnapshot } from './snapshot.ts'
 
@@ -29,7 +29,7 @@ const ofStored = ({ service, limits }: Configured): unknown => ({
   ...service,
   ...ofSending,
   access: undefined,
-  stripped: strippedHeaders(service),
+  stripped: headersKeptByAccess(service),
   limits: ofService(limits),
 })
 

@@ -1,5 +1,5 @@
 import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '../../errors.ts'
-import type { PipelineEvent } from '../../exchange/events.ts'
+import type { ExchangeEvent } from '../../exchange/events.ts'
 import type { RequestContext } from '../../exchange/exchange.ts'
 import type { AccessLog } from '../../observability/access-log.ts'
 import { type FactsLogger, factsLogger } from '../../observability/logger.ts'
@@ -24,8 +24,8 @@ export class RequestReports {
     this.#lines = factsLogger(lasting.logger)
   }
 
-  report(event: PipelineEvent): void {
-    this.#lasting.metrics.observe.pipeline(event)
+  report(event: ExchangeEvent): void {
+    this.#lasting.metrics.observe.exchange(event)
     switch (event.kind) {
       case 'undeclared-parameters': {
         const { service, count, handling, kind } = event
@@ -64,7 +64,7 @@ export class RequestReports {
     this.#lasting.accessLog?.refused({ ...refusal, address: client.address, request })
   }
 
-  #logRefusal({ kind, ...facts }: Extract<PipelineEvent, { kind: 'request-refused' }>): void {
+  #logRefusal({ kind, ...facts }: Extract<ExchangeEvent, { kind: 'request-refused' }>): void {
     // `failed` logs faults of the gateway or an upstream, with their cause.
     if (faultOf(facts.code) !== 'client') return
     // The access line of the request has the code.

@@ -162,7 +162,7 @@ const handleDepsOf = (
     ...lasting.cacheContext,
     ...(writeRegistry === undefined ? {} : { writeRegistry }),
     clock,
-    finished: metrics.observe.pipeline,
+    finished: metrics.observe.exchange,
     report: (event) => reports.report(event),
     failed: (error, context) => reports.failed(error, context),
     forwarding: { via },

@@ -6,8 +6,8 @@ import { accessRefusals } from '../../exchange/access.ts'
 import {
   type CacheOutcome,
   type ExchangeEvent,
+  type ExchangeFinishedEvent,
   hasEmptiedCache,
-  type PipelineEvent,
 } from '../../exchange/events.ts'
 import { methodName } from '../../http/methods.ts'
 import { type AccessEvent, type EdgeEvent, jwksResults, type LifecycleEvent } from '../../server/events.ts'
@@ -61,7 +61,7 @@ const observeTraced = (
 /** Kinds of exchanges whose series are remembered; a contract has some sixty routes, a learned one some hundred more. */
 const maxKinds = 10_000
 
-const countWrite = (families: Families, event: ExchangeEvent, method: string): void => {
+const countWrite = (families: Families, event: ExchangeFinishedEvent, method: string): void => {
   const { service, route, writeKind } = event
   if (writeKind === undefined) return
   add(families.cacheWrites.series({ service, taken: writeKind }))
@@ -70,7 +70,7 @@ const countWrite = (families: Families, event: ExchangeEvent, method: string): v
 }
 
 /** Counts completed exchanges. The series of each kind are looked up once: a hit then costs one look-up and additions. */
-const createExchangeObserver = (families: Families): ((event: ExchangeEvent) => void) => {
+const createFinishedObserver = (families: Families): ((event: ExchangeFinishedEvent) => void) => {
   const seriesOf = (service: string, route: string, method: string, status: string, cache: CacheOutcome) => ({
     requests: families.requests.series({ service, route, method, status_class: status, cache }),
     duration: families.routeSeconds.series({ service, route }),
@@ -163,13 +163,13 @@ const resetService = (
 
 const uncounted = (): void => {}
 
-const createPipelineObserver = (families: Families) =>
-  observer<PipelineEvent>({
+const createExchangeObserver = (families: Families) =>
+  observer<ExchangeEvent>({
     bypassed: ({ service, route, detail }) => {
       add(families.cacheForwards.series({ service, reason: 'bypass', detail }))
       add(families.cacheLostHits.series({ service, route, reason: detail }))
     },
-    'exchange-finished': createExchangeObserver(families),
+    'exchange-finished': createFinishedObserver(families),
     'request-refused': ({ service, route, code }) => add(families.refusals.series({ service, route, code })),
     'access-refused': ({ service, reason }) => add(families.accessRefused.series({ service, reason })),
     'write-advanced': ({ service, state }) => add(families.writeStates.series({ service, state })),
@@ -364,7 +364,7 @@ const createWebsocketsObserver = (families: Families) =>
 /** One function for each folder's events. */
 export const createEventObservers = (families: Families) => ({
   batch: createBatchObserver(families),
-  pipeline: createPipelineObserver(families),
+  exchange: createExchangeObserver(families),
   coherence: createCoherenceObserver(families),
   sharedTier: createSharedTierObserver(families),
   cache: createCacheObserver(families),

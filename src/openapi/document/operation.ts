@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../http/json-text.ts'
-import type { Effect, Endpoint, Method } from '../../service/row.ts'
+import type { DeclaredEffect, Endpoint, Method } from '../../service/row.ts'
 import { type ApiBundle, below, dereferenced, type Located, membersOf } from './bundle.ts'
 import type { RequestSchema } from './request-schema.ts'
 
@@ -84,7 +84,7 @@ export type Operation = {
   /** OR of ANDs; empty: no credential is needed. */
   readonly security: readonly (readonly SecurityScheme[])[]
   readonly cache: CacheExtension | undefined
-  readonly effect: Effect
+  readonly effect: DeclaredEffect
   readonly resource: ResourceExtension | undefined
   /** Templates whose responses a write changes beside what its own path shows (`x-trellis-invalidates`). */
   readonly invalidates: readonly string[] | undefined

@@ -1,5 +1,5 @@
 import { isJsonObject } from '../../http/json-text.ts'
-import type { Effect, Method } from '../../service/row.ts'
+import type { DeclaredEffect, Method } from '../../service/row.ts'
 import { type ApiBundle, below, dereferenced, type Located, listOf, member, membersOf } from './bundle.ts'
 import type {
   BodyContent,
@@ -59,7 +59,7 @@ const isJsonType = (mediaType: string): boolean => /^application\/(?:[^;]+\+)?js
 /** Type and subtype in lower case. */
 const essence = (mediaType: string): string => (mediaType.split(';', 1)[0] ?? '').trim().toLowerCase()
 
-const effectOf = (node: unknown): Effect => {
+const effectOf = (node: unknown): DeclaredEffect => {
   if (member(node, 'x-trellis-writes') === true) return 'writes'
   return member(node, 'x-trellis-safe') === true ? 'safe' : 'as-method'
 }

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { ExchangeEvent } from '../../../src/exchange/events.ts'
+import type { ExchangeFinishedEvent } from '../../../src/exchange/events.ts'
 import { observeValue } from '../../../src/observability/metrics/observe-events.ts'
 import { createHistogramSeries, metricTable } from '../../../src/observability/metrics/registry.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
@@ -9,7 +9,7 @@ import { cost } from '../../support/cost.ts'
 import { describeWith } from '../../support/requirements.ts'
 
 const build = () => createMetrics({ version: '1', configHash: 'a', processMetrics: false })
-const exchange: ExchangeEvent = {
+const exchange: ExchangeFinishedEvent = {
   kind: 'exchange-finished',
   service: 'site',
   route: '/site/v2/posts',
@@ -24,7 +24,7 @@ const exchange: ExchangeEvent = {
 test('100,000 different methods and statuses add no more series than there are labels', async () => {
   const metrics = build()
   for (let index = 0; index < 100_000; index += 1) {
-    metrics.observe.pipeline({ ...exchange, method: `M${index}`, status: index })
+    metrics.observe.exchange({ ...exchange, method: `M${index}`, status: index })
   }
   const lines = (await metrics.scrape())
     .split('\n')
@@ -35,7 +35,7 @@ test('100,000 different methods and statuses add no more series than there are l
 test('routes that should not be there end in one overflow series, and nothing is lost', async () => {
   const metrics = build()
   for (let index = 0; index < 10_000; index += 1)
-    metrics.observe.pipeline({ ...exchange, route: `/r${index}` })
+    metrics.observe.exchange({ ...exchange, route: `/r${index}` })
   const text = await metrics.scrape()
   const lines = text.split('\n').filter((line) => line.startsWith('trellis_requests_total{'))
   expect(lines).toHaveLength(2_001)
@@ -48,7 +48,7 @@ test('routes that should not be there end in one overflow series, and nothing is
 
 test('label values that could break a line are escaped', async () => {
   const metrics = build()
-  metrics.observe.pipeline({ ...exchange, route: 'a"} 5\nforged{x="\\' })
+  metrics.observe.exchange({ ...exchange, route: 'a"} 5\nforged{x="\\' })
   const lines = (await metrics.scrape()).split('\n').filter((line) => line.includes('forged'))
   for (const line of lines)
     expect(line).toMatch(/^trellis_[a-z_]+\{.*route="a\\"\} 5\\nforged\{x=\\"\\\\".*\} [\d.]+$/)
@@ -96,7 +96,7 @@ test('an observation of a hit costs about as much as the additions', () => {
   const metrics = build()
   const rounds = 200_000
   const observe = (): void => {
-    for (let index = 0; index < rounds; index += 1) metrics.observe.pipeline(exchange)
+    for (let index = 0; index < rounds; index += 1) metrics.observe.exchange(exchange)
   }
   observe()
   // Around 100 ns each, 20 ms in all; hashing labels each time would be ten times that.
@@ -106,7 +106,7 @@ test('an observation of a hit costs about as much as the additions', () => {
 describeWith('promtool', 'a scrape', () => {
   test('passes promtool', async () => {
     const metrics = createMetrics({ version: '1', configHash: 'a', processMetrics: true })
-    metrics.observe.pipeline(exchange)
+    metrics.observe.exchange(exchange)
     metrics.readAtScrape({
       publicSide: () => ({ inFlight: 1, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),
       bufferedBytes: () => 0,

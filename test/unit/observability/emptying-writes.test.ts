@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { ExchangeEvent } from '../../../src/exchange/events.ts'
+import type { ExchangeFinishedEvent } from '../../../src/exchange/events.ts'
 import { createEmptyingLog } from '../../../src/observability/event-lines.ts'
 import { type Metrics, observedBy } from '../../../src/observability/metrics.ts'
 
@@ -8,7 +8,7 @@ afterEach(() => void vi.useRealTimers())
 
 const hour = 3_600_000
 
-const write = (route: string, more: Partial<ExchangeEvent> = {}): ExchangeEvent => ({
+const write = (route: string, more: Partial<ExchangeFinishedEvent> = {}): ExchangeFinishedEvent => ({
   kind: 'exchange-finished',
   writeKind: 'unknown',
   invalidated: { tags: ['blog/all'], entries: 2 },
@@ -23,15 +23,15 @@ const write = (route: string, more: Partial<ExchangeEvent> = {}): ExchangeEvent 
   ...more,
 })
 
-const linesOf = (events: readonly ExchangeEvent[]): readonly (readonly [object, string])[] => {
+const linesOf = (events: readonly ExchangeFinishedEvent[]): readonly (readonly [object, string])[] => {
   const lines: (readonly [object, string])[] = []
   const counted: unknown[] = []
-  const metrics = { observe: { pipeline: (event: unknown) => counted.push(event) } } as unknown as Metrics
+  const metrics = { observe: { exchange: (event: unknown) => counted.push(event) } } as unknown as Metrics
   const { observe } = observedBy(
     metrics,
     createEmptyingLog({ warn: (facts, message) => lines.push([facts, message]) }),
   )
-  for (const event of events) observe.pipeline(event)
+  for (const event of events) observe.exchange(event)
   expect(counted).toEqual(events)
   expect(lines).toEqual([])
   vi.advanceTimersByTime(hour)
@@ -41,7 +41,7 @@ const linesOf = (events: readonly ExchangeEvent[]): readonly (readonly [object, 
   return first
 }
 
-const often = (event: ExchangeEvent, times = 12): readonly ExchangeEvent[] =>
+const often = (event: ExchangeFinishedEvent, times = 12): readonly ExchangeFinishedEvent[] =>
   Array.from({ length: times }, () => event)
 
 test('once an hour a warning names the routes whose unknown writes removed the most, and the setting', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ExchangeEvent } from '../../../src/exchange/events.ts'
+import type { ExchangeFinishedEvent } from '../../../src/exchange/events.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
 
 const build = () => createMetrics({ version: '1.2.3', configHash: 'abc', processMetrics: false })
@@ -7,7 +7,7 @@ const build = () => createMetrics({ version: '1.2.3', configHash: 'abc', process
 const linesOf = async (metrics: { scrape(): Promise<string> }, name: string): Promise<string[]> =>
   (await metrics.scrape()).split('\n').filter((line) => line.startsWith(name))
 
-const exchange = (changes: Partial<ExchangeEvent> = {}): ExchangeEvent => ({
+const exchange = (changes: Partial<ExchangeFinishedEvent> = {}): ExchangeFinishedEvent => ({
   kind: 'exchange-finished',
   service: 'site',
   route: '/site/v2/posts/{id}',
@@ -29,7 +29,7 @@ test('requests are counted by service, route, method, status class and cache out
     exchange({ cache: 'miss', durationSeconds: 0.03, upstreamSeconds: 0.02 }),
     exchange({ method: 'POST', status: 503, cache: 'none' }),
   ]) {
-    metrics.observe.pipeline(event)
+    metrics.observe.exchange(event)
   }
   expect(await linesOf(metrics, 'trellis_requests_total{')).toEqual([
     'trellis_requests_total{service="site",route="/site/v2/posts/{id}",method="GET",status_class="2xx",cache="hit"} 2',
@@ -41,8 +41,8 @@ test('requests are counted by service, route, method, status class and cache out
 
 test('the duration is split into the whole and the own part', async () => {
   const metrics = build()
-  metrics.observe.pipeline(exchange({ cache: 'miss', durationSeconds: 0.5, upstreamSeconds: 0.25 }))
-  metrics.observe.pipeline(exchange({ cache: 'miss', durationSeconds: 0.5, upstreamSeconds: 0.75 }))
+  metrics.observe.exchange(exchange({ cache: 'miss', durationSeconds: 0.5, upstreamSeconds: 0.25 }))
+  metrics.observe.exchange(exchange({ cache: 'miss', durationSeconds: 0.5, upstreamSeconds: 0.75 }))
   const whole = await linesOf(metrics, 'trellis_request_duration_seconds_sum')
   const own = await linesOf(metrics, 'trellis_request_own_duration_seconds_sum')
   const upstream = await linesOf(metrics, 'trellis_request_upstream_duration_seconds_sum')
@@ -53,8 +53,8 @@ test('the duration is split into the whole and the own part', async () => {
 
 test('a service shows all buckets of the conventions, a route some of them, both for the same requests', async () => {
   const metrics = build()
-  metrics.observe.pipeline(exchange({ durationSeconds: 0.06 }))
-  metrics.observe.pipeline(exchange({ durationSeconds: 0.3, route: '/site/v2/pages' }))
+  metrics.observe.exchange(exchange({ durationSeconds: 0.06 }))
+  metrics.observe.exchange(exchange({ durationSeconds: 0.3, route: '/site/v2/pages' }))
   const count = async (name: string) =>
     (await linesOf(metrics, `${name}_bucket`)).map((line) =>
       line
@@ -98,8 +98,8 @@ test('a service shows all buckets of the conventions, a route some of them, both
 test('clients that prefer OpenMetrics get it, with the trace of the last request of a bucket; text has none', async () => {
   const metrics = build()
   const trace = { id: '0af7651916cd43dd8448eb211c80319c', epochMs: 1_700_000_000_500 }
-  metrics.observe.pipeline(exchange({ durationSeconds: 0.06, trace }))
-  metrics.observe.pipeline(exchange({ durationSeconds: 0.3 }))
+  metrics.observe.exchange(exchange({ durationSeconds: 0.06, trace }))
+  metrics.observe.exchange(exchange({ durationSeconds: 0.3 }))
   const accept = 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1'
   for (let round = 0; round < 2; round += 1) {
     const text = await metrics.scrape(accept)
@@ -129,10 +129,10 @@ test.each([
 
 test('the age of responses from memory and the number of merged spellings are measured', async () => {
   const metrics = build()
-  metrics.observe.pipeline(exchange({ ageSeconds: 20 }))
-  metrics.observe.pipeline(exchange({ ageSeconds: 7_000, cache: 'stale' }))
-  metrics.observe.pipeline(exchange({ ageSeconds: -1, cache: 'miss', service: 'plants' }))
-  metrics.observe.pipeline({ kind: 'target-canonicalised', service: 'site' })
+  metrics.observe.exchange(exchange({ ageSeconds: 20 }))
+  metrics.observe.exchange(exchange({ ageSeconds: 7_000, cache: 'stale' }))
+  metrics.observe.exchange(exchange({ ageSeconds: -1, cache: 'miss', service: 'plants' }))
+  metrics.observe.exchange({ kind: 'target-canonicalised', service: 'site' })
   expect(
     (await linesOf(metrics, 'trellis_cache_served_age')).map((line) =>
       line.replace(/.*?([^"_]*)"?,?service="site"\} /, '$1 '),
@@ -159,9 +159,9 @@ test('the age of responses from memory and the number of merged spellings are me
 test('requests with undeclared parameters are counted by how these are treated', async () => {
   const metrics = build()
   const event = { kind: 'undeclared-parameters', service: 'site', count: 3 } as const
-  metrics.observe.pipeline({ ...event, handling: 'sent' })
-  metrics.observe.pipeline({ ...event, handling: 'stripped' })
-  metrics.observe.pipeline({ ...event, handling: 'stripped' })
+  metrics.observe.exchange({ ...event, handling: 'sent' })
+  metrics.observe.exchange({ ...event, handling: 'stripped' })
+  metrics.observe.exchange({ ...event, handling: 'stripped' })
   expect((await linesOf(metrics, 'trellis_undeclared')).sort()).toEqual([
     'trellis_undeclared_parameters_total{service="site",handling="sent"} 1',
     'trellis_undeclared_parameters_total{service="site",handling="stripped"} 2',
@@ -170,7 +170,7 @@ test('requests with undeclared parameters are counted by how these are treated',
 
 test('batch items are counted apart from requests', async () => {
   const metrics = build()
-  metrics.observe.pipeline(exchange({ origin: 'batch', method: 'PATCH', cache: 'none' }))
+  metrics.observe.exchange(exchange({ origin: 'batch', method: 'PATCH', cache: 'none' }))
   expect(await linesOf(metrics, 'trellis_requests_total{')).toEqual([])
   expect(await linesOf(metrics, 'trellis_item_requests_total{')).toEqual([
     'trellis_item_requests_total{service="site",route="/site/v2/posts/{id}",method="PATCH",status_class="2xx",cache="none"} 1',
@@ -183,8 +183,8 @@ test.each([
   ['a status below 100', { status: 7 }, 'method="GET",status_class="other"'],
 ])('%s has a label from the closed list', async (_description, changes, labels) => {
   const metrics = build()
-  metrics.observe.pipeline(exchange(changes))
-  metrics.observe.pipeline(exchange({ method: 'HEAD' }))
+  metrics.observe.exchange(exchange(changes))
+  metrics.observe.exchange(exchange({ method: 'HEAD' }))
   const lines = await linesOf(metrics, 'trellis_requests_total{')
   expect(lines).toHaveLength(2)
   expect(lines[0]).toContain(labels)
@@ -422,7 +422,7 @@ test('labels show version and configuration, and a new configuration replaces th
 
 test('two gateways in one process have separate counts', async () => {
   const [one, two] = [build(), build()]
-  one.observe.pipeline({
+  one.observe.exchange({
     kind: 'request-refused',
     id: 'x',
     service: 'site',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CacheOutcome, ExchangeEvent } from '../../../src/exchange/events.ts'
+import type { CacheOutcome, ExchangeFinishedEvent } from '../../../src/exchange/events.ts'
 import { createMetrics, type Metrics } from '../../../src/observability/metrics.ts'
 import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
 
@@ -16,7 +16,7 @@ const traffic: readonly (readonly [string, number, CacheOutcome])[] = [
 
 const onRoute = (metrics: Metrics, service: string, route: string): void => {
   for (const [method, status, cache] of traffic) {
-    const event: ExchangeEvent = {
+    const event: ExchangeFinishedEvent = {
       kind: 'exchange-finished',
       service,
       route,
@@ -27,11 +27,11 @@ const onRoute = (metrics: Metrics, service: string, route: string): void => {
       upstreamSeconds: cache === 'hit' || cache === 'none' ? 0 : 0.011,
       origin: 'client',
     }
-    for (let times = 0; times < 1_234; times += 1) metrics.observe.pipeline(event)
-    if (method === 'POST') metrics.observe.pipeline({ ...event, origin: 'batch' })
+    for (let times = 0; times < 1_234; times += 1) metrics.observe.exchange(event)
+    if (method === 'POST') metrics.observe.exchange({ ...event, origin: 'batch' })
   }
   const refusal = { code: 'rest_invalid_param', status: 400, origin: 'client' } as const
-  metrics.observe.pipeline({ kind: 'request-refused', id: '', service, route, ...refusal })
+  metrics.observe.exchange({ kind: 'request-refused', id: '', service, route, ...refusal })
 }
 
 const onTarget = (metrics: Metrics, service: string, target: string): void => {

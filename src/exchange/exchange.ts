@@ -219,7 +219,7 @@ type ExchangeRecord = {
   reason: string | undefined
   invalidated: Invalidated | undefined
   /** How far a write got; undefined for other requests. */
-  write: Write | undefined
+  writeProgress: Write | undefined
   /** What a request that may write was taken for. */
   writeKind: WriteKind | undefined
   /** Caches in front of the gateway may store the response: its lines say for how long. */
@@ -296,7 +296,7 @@ export const arrived = (
       code: undefined,
       reason: undefined,
       invalidated: undefined,
-      write: undefined,
+      writeProgress: undefined,
       writeKind: undefined,
       isForDownstream: false,
       trace: undefined,

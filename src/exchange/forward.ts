@@ -83,7 +83,7 @@ const send = (
     interim: service.address.translation === undefined ? publicInterim(context) : undefined,
     upgrade: request.upgrade,
     record,
-    progress: record.write,
+    progress: record.writeProgress,
     attempted: record.trace?.attempted,
   }
   return context.send === undefined ? service.upstream.forward(forwarded) : context.send(forwarded)

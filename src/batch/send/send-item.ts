@@ -170,7 +170,7 @@ export const runItem = async (
   // Another client's request may receive the response first.
   const { content, status, headers } = await readWhole(response)
   if (failure !== undefined && item.effect === 'write')
-    throw new WriteFailed(failure, context.record.write?.outcome)
+    throw new WriteFailed(failure, context.record.writeProgress?.outcome)
   if (content !== undefined && !Buffer.isBuffer(content)) {
     content.destroy()
     throw notBuffered(item, isCrowded)

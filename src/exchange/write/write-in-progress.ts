@@ -82,7 +82,7 @@ export class WriteInProgress {
         this.signal.end(new GatewayError('internal'))
       },
     })
-    record.write = this.progress
+    record.writeProgress = this.progress
   }
 
   /** Registers it with the other processes that store responses of its upstream. */

@@ -58,7 +58,7 @@ test('a write is announced, forwarded, invalidated here and elsewhere, and then 
 test('after a failure with an unknown outcome the stored responses are held back', async () => {
   const steps: string[] = []
   const failed = forwardWrite(contextOf(steps), upload(), ({ context: exchange }) => {
-    exchange.record.write?.sent()
+    exchange.record.writeProgress?.sent()
     throw new GatewayError('upstream_timeout')
   })
   await expect(failed).rejects.toMatchObject({ code: 'upstream_timeout' })

@@ -33,6 +33,10 @@ const acting: ReadonlySet<UncacheableReason> = new Set([
 
 export const isActing = (uncacheableReason: UncacheableReason): boolean => acting.has(uncacheableReason)
 
+/** Does the program run its scheduled tasks for the request? */
+export const startsTasks = (uncacheableReason: UncacheableReason | undefined): boolean =>
+  uncacheableReason === 'cron'
+
 /** `rfc-shared-cache` does all that RFC 9111 allows a shared cache; `safe` stores less (see docs/caching.md). */
 export type CacheProfile = 'safe' | 'rfc-shared-cache'
 

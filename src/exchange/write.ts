@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { decideCaching } from '../cache/decide-caching.ts'
+import { decideCaching, startsTasks } from '../cache/decide-caching.ts'
 import type { PostResponse } from '../cache/post-response.ts'
 import { bufferedResponse } from '../http/bodies/read-body.ts'
 import { headerValue } from '../http/headers/header-lines.ts'
@@ -83,7 +83,7 @@ const tasksOfWrite = (
   response: GatewayResponse | undefined,
   { outcome }: Write,
 ): Promise<unknown> | undefined => {
-  if (requestContext.uncacheable !== 'cron') return undefined
+  if (!startsTasks(requestContext.uncacheable)) return undefined
   const mayRun = response === undefined ? outcome !== 'not-sent' : mayHaveStarted(response)
   return mayRun ? tasksStarted(deps, requestContext) : undefined
 }

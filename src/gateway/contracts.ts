@@ -2,7 +2,7 @@ import type { FeedLifetime } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import type { LimitsConfig, ServiceConfig } from '../config/config.ts'
 import { createGraphqlContract } from '../graphql/contract.ts'
-import { endpointIssues, endpointNotes } from '../graphql/endpoint-checks.ts'
+import { endpointHints, endpointIssues } from '../graphql/endpoint-checks.ts'
 import { onlyReads } from '../graphql/only-reads.ts'
 import { hasCredentialParameter } from '../http/headers/credential-headers.ts'
 import type { HeaderChanges } from '../http/headers/header-lines.ts'
@@ -108,7 +108,7 @@ const checks: { readonly [name in ContractName]?: UpstreamChecks } = {
   site: siteChecks,
   open: pageChecks,
   // Where it has the token of a companion, that is asked too.
-  graphql: { issues: endpointIssues, serverIssues: siteChecks.serverIssues, notes: endpointNotes },
+  graphql: { issues: endpointIssues, serverIssues: siteChecks.serverIssues, notes: endpointHints },
 }
 
 /** What the contract of a service looks for at its upstream; undefined for nothing. */

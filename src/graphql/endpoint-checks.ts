@@ -24,7 +24,7 @@ export const endpointIssues = async ({ ask, service }: UpstreamCheck): Promise<r
 }
 
 /** Anonymous clients read the schema, unless the gateway refuses it or each of them is known. */
-export const endpointNotes = (service: ServiceConfig): readonly string[] =>
+export const endpointHints = (service: ServiceConfig): readonly string[] =>
   service.contract === 'graphql' && service.graphql.introspection && service.access === undefined
     ? [
         'introspection is open: any client can read the schema. graphql.introspection: false refuses it, also where the upstream allows it',

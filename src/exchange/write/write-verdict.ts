@@ -1,3 +1,4 @@
+import { startsTasks } from '../../cache/decide-caching.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import type { HarmlessClaim, KeyedWriteReceipt, ReceiptNonce } from '../../service/contract.ts'
 import type { WriteKind } from '../events.ts'
@@ -27,7 +28,7 @@ const receiptIn = (
 
 export const startsTasksAlone = (context: ValidatedContext): boolean => {
   const { service, snapshot, request, matching, query, uncacheable, policy } = context
-  if (uncacheable !== 'cron' || policy.effect === 'writes') return false
+  if (!startsTasks(uncacheable) || policy.effect === 'writes') return false
   const { scheduledTasks, hasRoutes } = service.contract
   if (scheduledTasks?.areAlone(request.method, matching.path, query) !== true) return false
   return hasRoutes || snapshot.sharesRoutes(service)

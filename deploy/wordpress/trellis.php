@@ -2316,6 +2316,8 @@ final class Trellis_Tags {
 	/** What answered: objects of these classes, or null. */
 	private $answering   = array();
 	private $is_added_to = false;
+	/** A statement has found terms of posts in another order than that of their names. */
+	private $is_reordered = false;
 	/** Options that only decide what is registered. */
 	private $structure   = array();
 	/** Options that are read before WordPress looks at the request. */
@@ -2603,8 +2605,12 @@ final class Trellis_Tags {
 	/** More that show nothing of widgets and addresses. */
 	const UNSTRUCTURED = array( 'WP_REST_Terms_Controller', 'WP_REST_Search_Controller', 'WP_REST_Post_Types_Controller', 'WP_REST_Post_Statuses_Controller', 'WP_REST_Taxonomies_Controller' );
 
-	/** Where plugins change which terms a post shows, and in which order. */
-	const ORDERING = array( 'get_terms_defaults', 'get_terms_args', 'get_terms_orderby', 'terms_clauses', 'get_terms', 'wp_get_object_terms_args', 'get_object_terms', 'wp_get_object_terms', 'get_the_terms' );
+	/** Where plugins change which terms a post shows, and in which order: those that were found, and the statement that finds them. */
+	const REORDERING = array( 'get_terms', 'get_object_terms', 'wp_get_object_terms', 'get_the_terms' );
+	const ORDERING   = array( 'get_terms_defaults', 'get_terms_args', 'get_terms_orderby', 'terms_clauses', 'wp_get_object_terms_args' );
+
+	/** Methods of plugins that return the terms that they get: Polylang reads their languages. */
+	const HANDING_ON = array( 'PLL_Translated_Term::_prime_terms_cache' );
 
 	/** Where plugins add to what these show. */
 	const ADDING = array( 'the_content', 'the_excerpt', 'get_the_excerpt', 'the_title', 'post_class', 'rest_post_dispatch', 'rest_request_after_callbacks' );
@@ -2632,7 +2638,11 @@ final class Trellis_Tags {
 
 	/** Whether posts may show their terms in another order than that of the names: by a column of a plugin, or by meta. */
 	private function is_ordered() {
-		return $this->is_filtered( self::ORDERING ) || has_action( 'parse_term_query' ) || has_action( 'pre_get_terms' ) || array_filter( array_column( get_taxonomies( array(), 'objects' ), 'args' ) );
+		if ( $this->is_reordered || $this->is_filtered( self::REORDERING ) ) {
+			return true;
+		}
+		// An object cache has the terms of a post without a statement.
+		return $this->reads && ( $this->is_filtered( self::ORDERING ) || has_action( 'parse_term_query' ) || has_action( 'pre_get_terms' ) || array_filter( array_column( get_taxonomies( array(), 'objects' ), 'args' ) ) );
 	}
 
 	/** Whether anything but WordPress itself is hooked to one of these filters, and the filter was applied. */
@@ -2675,6 +2685,9 @@ final class Trellis_Tags {
 
 	/** Whether a callback uses only its first argument, parameters of the request and texts of the post: its code is short enough to be read. */
 	private function is_plain_code( $callback ) {
+		if ( is_array( $callback ) && is_object( $callback[0] ) && in_array( get_class( $callback[0] ) . "::$callback[1]", self::HANDING_ON, true ) ) {
+			return true;
+		}
 		if ( ! $callback instanceof Closure && ! ( is_string( $callback ) && function_exists( $callback ) ) ) {
 			return false;
 		}
@@ -3186,6 +3199,9 @@ final class Trellis_Tags {
 		};
 		$names = array_unique( $tables );
 		$first = $tables[0];
+		if ( array() === array_diff( array( 'terms', 'term_relationships' ), $names ) && ! preg_match( '/\bORDER\s+BY\s+t\.name\s+(?:ASC|DESC)\s*$/i', $sql ) ) {
+			$this->is_reordered = true;
+		}
 		if ( preg_match( '/\bUNION\b/i', $sql ) || substr_count( strtoupper( $sql ), 'WHERE' ) > 1 ) {
 			$this->lists['any'] = true;
 			return;

@@ -4,6 +4,7 @@ import type { Invalidation } from '../cache/invalidation.ts'
 import type { Clock } from '../clock.ts'
 import type { ByteBudget } from '../http/bounds/byte-budget.ts'
 import type { ResponseHead } from '../http/message.ts'
+import type { ScheduledTasksReading } from '../service/contract.ts'
 import type { Identity } from './access.ts'
 import type { ExchangeEvent } from './events.ts'
 import type { RequestContext } from './exchange.ts'
@@ -21,7 +22,10 @@ export type WritesInFlight = {
   readonly open: OpenWrites
   /** The scheduled tasks that may have begun, by the names of all services that they reach. */
   readonly tasks: {
-    reaching(names: readonly string[]): {
+    reaching(
+      names: readonly string[],
+      times: Pick<ScheduledTasksReading, 'lockMs' | 'settleMs'>,
+    ): {
       started(drop: () => Promise<unknown> | undefined): Promise<unknown> | undefined
     }
   }

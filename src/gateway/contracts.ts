@@ -24,7 +24,11 @@ import { siteCookies } from '../wordpress/cookies.ts'
 import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
 import { pageChecks, siteChecks } from '../wordpress/site-checks.ts'
 import { companionTags, describedChange } from '../wordpress/tags/companion-tags.ts'
-import { tasksBehindInterface, tasksBehindPages } from '../wordpress/tags/scheduled-tasks.ts'
+import {
+  tasksBehindInterface,
+  tasksBehindPages,
+  tasksBehindWrites,
+} from '../wordpress/tags/scheduled-tasks.ts'
 import { actsAtPages, uncacheableReasonOf } from '../wordpress/tags/uncacheable.ts'
 
 /** The limits of all services, or the service's own in their place. */
@@ -69,6 +73,7 @@ const tasksBehind: { readonly [name in ContractName]?: ScheduledTasksReading } =
   site: tasksBehindInterface,
   open: tasksBehindPages,
   graphql: tasksBehindPages,
+  plants: tasksBehindWrites,
 }
 
 /** With what its configuration, or a table, says of its writes. */

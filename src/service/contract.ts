@@ -63,6 +63,10 @@ export type ErrorShape = {
 export type ScheduledTasksReading = {
   /** Does a request that starts them do nothing else? `method`: as it is sent. */
   areAlone(method: string, path: string, query: string): boolean
+  /** They start at most once in this time, and one run has them for as long. */
+  readonly lockMs: number
+  /** The response may come before they begin: so long after it most are done. */
+  readonly settleMs: number
   /** Do they run behind the response with this head? */
   runBehind(query: string, head: ResponseHead): boolean
 }

@@ -1,32 +1,31 @@
 import type { ResponseHead } from '../../http/message.ts'
+import type { ScheduledTasksReading } from '../../service/contract.ts'
 import { invalidateWrite } from '../apply-invalidations.ts'
 import type { ValidatedContext } from '../exchange.ts'
 import type { CacheDeps } from '../ports.ts'
 import { nonceFor } from './harmless-claim.ts'
 import { reachedBy, taskInvalidations } from './write-invalidations.ts'
 
-/** The tasks start at most once in this time, and one run has them for as long (WP_CRON_LOCK_TIMEOUT). */
-const lockMs = 60_000
-
-/** The response may come before the tasks begin: most are done by then. */
-const settleMs = 5_000
+type TaskTimes = Pick<ScheduledTasksReading, 'lockMs' | 'settleMs'>
 
 type Drop = () => Promise<unknown> | undefined
 
 /**
  * Runs of the scheduled tasks of one upstream, which anyone can ask for at any time. The first one drops what they may change, again
  * when they are likely to be done, and when the lock is over; those asked for meanwhile share the last drop, which begins the next
- * minute. So what a run writes is dropped within a minute, and requests without end cost one drop a minute.
+ * lock. So what a run writes is dropped within the time of a lock, and requests without end cost one drop in it.
  */
 export class ScheduledTasks {
+  readonly #times: TaskTimes
   readonly #quiet: () => void
   #drop: Drop = () => undefined
   #isLocked = false
   /** How many runs were asked for since the lock was taken. */
   #askedAgain = 0
 
-  /** `quiet`: nobody has asked for a minute. */
-  constructor(quiet: () => void) {
+  /** `quiet`: nobody has asked for the time of a lock. */
+  constructor(times: TaskTimes, quiet: () => void) {
+    this.#times = times
     this.#quiet = quiet
   }
 
@@ -38,12 +37,12 @@ export class ScheduledTasks {
     return undefined
   }
 
-  /** Several runs in a minute are more than an upstream starts: they share the drop at the end of the next minute. */
+  /** Several runs in one lock are more than an upstream starts: they share the drop at the end of the next one. */
   #begin(runs: number): Promise<unknown> | undefined {
     this.#isLocked = true
     this.#askedAgain = 0
-    if (runs === 1) setTimeout(() => this.#dropLater(this.#drop), settleMs).unref()
-    setTimeout(() => this.#end(), lockMs).unref()
+    if (runs === 1) setTimeout(() => this.#dropLater(this.#drop), this.#times.settleMs).unref()
+    setTimeout(() => this.#end(), this.#times.lockMs).unref()
     return this.#drop()
   }
 
@@ -68,9 +67,9 @@ export const createTasksByServices = () => {
   const all = new Map<string, ScheduledTasks>()
   return {
     /** `names`: all services that they reach. */
-    reaching: (names: readonly string[]): ScheduledTasks => {
+    reaching: (names: readonly string[], times: TaskTimes): ScheduledTasks => {
       const key = [...names].sort().join(' ')
-      const tasks = all.get(key) ?? new ScheduledTasks(() => all.delete(key))
+      const tasks = all.get(key) ?? new ScheduledTasks(times, () => all.delete(key))
       all.set(key, tasks)
       return tasks
     },
@@ -82,8 +81,10 @@ export const tasksStarted = (
   { cache, writes, writeRegistry }: CacheDeps,
   { service, snapshot, record }: ValidatedContext,
 ): Promise<unknown> | undefined => {
+  const { scheduledTasks } = service.contract
+  if (scheduledTasks === undefined) return undefined
   const names = reachedBy({ service, snapshot }).map(({ name }) => name)
-  return writes.tasks.reaching(names).started(() => {
+  return writes.tasks.reaching(names, scheduledTasks).started(() => {
     const invalidations = taskInvalidations({ service, snapshot })
     invalidateWrite(cache, { service, snapshot, record }, invalidations)
     return writeRegistry?.broadcast(invalidations)

@@ -37,11 +37,22 @@ const runBehind = (query: string, { status, headers }: ResponseHead): boolean =>
   return at !== -1 && namesOf(target.slice(at + 1)).includes(parameter) && !namesOf(query).includes(parameter)
 }
 
+/** `lockMs` is WP_CRON_LOCK_TIMEOUT. */
+const times = { lockMs: 60_000, settleMs: 5_000 }
+
 /** Of an interface, where the script is a part of a route's path. */
-export const tasksBehindInterface: ScheduledTasksReading = { areAlone: isGetOrHead, runBehind }
+export const tasksBehindInterface: ScheduledTasksReading = { ...times, areAlone: isGetOrHead, runBehind }
+
+/** Where only the path of a write can name the script. */
+export const tasksBehindWrites: ScheduledTasksReading = {
+  ...times,
+  areAlone: () => false,
+  runBehind: () => false,
+}
 
 /** Of pages. */
 export const tasksBehindPages: ScheduledTasksReading = {
+  ...times,
   areAlone: (method, path, query) => isGetOrHead(method) || isPlain(path, query),
   runBehind,
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ScheduledTasks } from '../../../../src/exchange/write/scheduled-tasks.ts'
+import { tasksBehindPages } from '../../../../src/wordpress/tags/scheduled-tasks.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -9,7 +10,7 @@ const droppedAt = async (asked: readonly number[], until: number) => {
   const drops: number[] = []
   const quiet: number[] = []
   let second = 0
-  const tasks = new ScheduledTasks(() => quiet.push(second))
+  const tasks = new ScheduledTasks(tasksBehindPages, () => quiet.push(second))
   for (; second <= until; second += 1) {
     if (second > 0) await vi.advanceTimersByTimeAsync(1_000)
     if (asked.includes(second))
@@ -51,7 +52,7 @@ describe('scheduled tasks', () => {
 
   test('the last one that asked says what is dropped later', async () => {
     const drops: string[] = []
-    const tasks = new ScheduledTasks(() => undefined)
+    const tasks = new ScheduledTasks(tasksBehindPages, () => undefined)
     for (const name of ['before', 'after'])
       void tasks.started(() => {
         drops.push(name)
@@ -63,7 +64,7 @@ describe('scheduled tasks', () => {
 
   test('a drop that fails ends neither the process nor the later ones', async () => {
     let drops = 0
-    const tasks = new ScheduledTasks(() => undefined)
+    const tasks = new ScheduledTasks(tasksBehindPages, () => undefined)
     const fail = (): Promise<unknown> => {
       drops += 1
       return Promise.reject(new Error('unreachable'))

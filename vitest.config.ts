@@ -47,8 +47,8 @@ export default defineConfig({
         },
       ),
       // Most of both wait: for timeouts, drains and slow clients, for PHP and Redis.
-      project('long', { order: 1, workers: 6 }, { include: [filesOf('long')], exclude: [load] }),
-      project('real', { order: 1, workers: 6 }, { include: [filesOf('real')] }),
+      project('long', { order: 1, workers: 4 }, { include: [filesOf('long')], exclude: [load] }),
+      project('real', { order: 1, workers: 4 }, { include: [filesOf('real')] }),
       project('load', { order: 2, workers: 1 }, { include: [load], exclude: [filesOf('nightly')] }),
       // Not even found by its name where only a part of the tests runs.
       ...(isAll ? [project('nightly', { order: 3, workers: 1 }, { include: [filesOf('nightly')] })] : []),

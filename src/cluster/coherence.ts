@@ -268,7 +268,7 @@ class CoherenceMember implements Coherence {
     const entries = this.#applyAll(news)
     this.#advance(seq)
     if (isLost || news.length === 0) return
-    this.#options.report({ kind: 'notes-applied', invalidations: news.length })
+    this.#options.report({ kind: 'invalidations-applied', invalidations: news.length })
     this.#options.ledger.acknowledge(this.#position, entries, undefined)
   }
 
@@ -379,7 +379,7 @@ class CoherenceMember implements Coherence {
     const entries = this.#applyAll(push.invalidations.map((text) => ({ seq, text })))
     this.#advance(seq)
     if (push.writer === this.#options.member) return
-    this.#options.report({ kind: 'notes-applied', invalidations: push.invalidations.length })
+    this.#options.report({ kind: 'invalidations-applied', invalidations: push.invalidations.length })
     this.#options.ledger.acknowledge(this.#position, entries, push.writer)
   }
 

@@ -12,7 +12,7 @@ export type CoherenceEvent =
   /** The lease ended, or a new one was granted. */
   | { readonly kind: 'trust-lost'; readonly reason: NoLeaseReason }
   | { readonly kind: 'trust-regained' }
-  | { readonly kind: 'notes-applied'; readonly invalidations: number }
+  | { readonly kind: 'invalidations-applied'; readonly invalidations: number }
   /** Notes were missed: every stored response was dropped. */
   | { readonly kind: 'memory-dropped' }
   /** How long a write waited for the other members before it was acknowledged. */

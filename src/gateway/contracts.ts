@@ -113,7 +113,7 @@ const checks: { readonly [name in ContractName]?: UpstreamChecks } = {
   site: siteChecks,
   open: pageChecks,
   // Where it has the token of a companion, that is asked too.
-  graphql: { issues: endpointIssues, serverIssues: siteChecks.serverIssues, notes: endpointHints },
+  graphql: { issues: endpointIssues, serverIssues: siteChecks.serverIssues, hints: endpointHints },
 }
 
 /** What the contract of a service looks for at its upstream; undefined for nothing. */

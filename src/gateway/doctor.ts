@@ -125,8 +125,8 @@ const upstreamChecks = async (config: Config): Promise<readonly Check[]> => {
   return config.services.flatMap((service): Check[] => {
     const subject = `upstream of ${service.name}`
     const serviceIssues = issues.filter((issue) => issue.service === service.name)
-    const { withoutChanges, notes } = checksOf(service) ?? {}
-    const hints: Check[] =
+    const { withoutChanges, hints } = checksOf(service) ?? {}
+    const ofChanges: Check[] =
       withoutChanges !== undefined && changesOf(service) === undefined
         ? [{ state: 'note', subject: `changes of ${service.name}`, text: withoutChanges }]
         : []
@@ -134,10 +134,10 @@ const upstreamChecks = async (config: Config): Promise<readonly Check[]> => {
       serviceIssues.length > 0
         ? serviceIssues.map(({ text }) => ({ state: 'fault', subject, text }))
         : [{ state: 'ok', subject, text: 'answers, and fits the configuration' }]
-    const allowed = (notes?.(service) ?? []).map(
+    const allowed = (hints?.(service) ?? []).map(
       (text): Check => ({ state: 'note', subject: service.name, text }),
     )
-    return [...responses, ...hints, ...allowed]
+    return [...responses, ...ofChanges, ...allowed]
   })
 }
 

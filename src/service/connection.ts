@@ -237,5 +237,5 @@ export type UpstreamChecks = {
   /** What follows where such a service has no `changes`, and what to do; for `doctor`. */
   readonly withoutChanges?: string
   /** What the configuration of such a service allows, and who runs it should know; for `doctor`. */
-  readonly notes?: (service: ServiceConfig) => readonly string[]
+  readonly hints?: (service: ServiceConfig) => readonly string[]
 }

@@ -377,7 +377,7 @@ class RedisLedger implements Ledger {
   readonly #believed = (text: string): string => {
     const verified =
       text === everything ? text : this.#ofInvalidations.verifiedText(this.#options.prefix, text)
-    if (verified === undefined) this.#options.troubled(new Error('UNSIGNED note'))
+    if (verified === undefined) this.#options.troubled(new Error('UNSIGNED invalidation'))
     return verified ?? everything
   }
 

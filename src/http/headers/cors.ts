@@ -64,7 +64,7 @@ export type AnyOrigin = {
   readonly others: HeaderLines
 }
 
-/** Of each route this much is remembered at most; WordPress sends 270 bytes. */
+/** Of each route this much is remembered at most; a site sends some 270 bytes. */
 const maxPolicyBytes = 2048
 
 /** What a response to a made-up origin shows: if that is allowed, every origin is. Undefined: not every origin. */

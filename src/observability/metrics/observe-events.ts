@@ -191,7 +191,8 @@ const createCoherenceObserver = (families: Families) =>
       add(families.trustLost.series({ reason }))
     },
     'trust-regained': () => set(families.memoryTrusted.series({}), 1),
-    'notes-applied': ({ invalidations }) => add(families.invalidationsApplied.series({}), invalidations),
+    'invalidations-applied': ({ invalidations }) =>
+      add(families.invalidationsApplied.series({}), invalidations),
     'memory-dropped': () => add(families.memoryDropped.series({})),
     'write-broadcast': ({ outcome, waitedSeconds }) => {
       observeValue(families.writeBroadcast.series({ outcome }), waitedSeconds)

@@ -8,6 +8,7 @@ type Entry = {
   link?: boolean
   dev?: boolean
   hasInstallScript?: boolean
+  engines?: { node?: string }
   dependencies?: Record<string, string>
   optionalDependencies?: Record<string, string>
 }
@@ -50,6 +51,23 @@ test('npm ci warns of no install script: each is refused in package.json', async
     allowScripts: Record<string, boolean>
   }
   expect(allowScripts).toEqual(Object.fromEntries(names.map((name) => [name, false])))
+})
+
+/** Is the oldest supported Node within a range of `engines`? Alternatives are `>=20`, `^20.19.0`, `20` or `*`. */
+const admits = (range: string, [major, minor]: readonly [number, number]): boolean =>
+  range.split('||').some((alternative) => {
+    const [, operator, first, second = '0'] = /^\s*(>=|\^)? ?(\d+)(?:\.(\d+))?/.exec(alternative) ?? []
+    if (first === undefined) return alternative.trim() === '*'
+    const isSameMajor = Number(first) === major && Number(second) <= minor
+    return isSameMajor || (operator === '>=' && Number(first) < major)
+  })
+
+test('npm ci warns of no package that refuses the oldest Node that Trellis supports (EBADENGINE)', () => {
+  const refusing = entries
+    .filter(([, { engines }]) => engines?.node !== undefined && !admits(engines.node, [20, 19]))
+    .map(([path, { engines }]) => `${path} ${engines?.node}`)
+  expect(admits('>=22.15.0', [20, 19])).toBe(false)
+  expect(refusing).toEqual([])
 })
 
 test('every package of dependencies has a caller in src, and src imports no other package', async () => {

@@ -1,5 +1,7 @@
 #!/usr/bin/env node
 // @ts-check
+import { createWriteStream } from 'node:fs'
+import { finished } from 'node:stream/promises'
 import { parseArgs } from 'node:util'
 import { startBackend } from './backend.js'
 import { drive, nines } from './drive.js'
@@ -15,6 +17,7 @@ trellis-promise backend [--port N] [--max-age SECONDS] [--delay MS]   runs the r
   --rate N       writes per second (20)
   --items N      (24)
   --settle MS    wait before lost invalidations are looked for (1000)
+  --history FILE each write, and each item that a read shows, in a line: read|write WHO ITEM VERSION FROM TO
   --json         prints JSON instead of a table
   --allow-stale  exits with 0 although a response was stale
 
@@ -33,6 +36,7 @@ const options = /** @type {const} */ ({
   port: { type: 'string', default: '8000' },
   'max-age': { type: 'string', default: '60' },
   delay: { type: 'string', default: '10' },
+  history: { type: 'string', default: '' },
   json: { type: 'boolean', default: false },
   'allow-stale': { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
@@ -115,10 +119,12 @@ const main = async () => {
   }
   /** @type {Row[]} */
   const rows = []
+  const file = values.history === '' ? undefined : createWriteStream(values.history)
   for (const target of targets) {
-    const result = await drive(target.url, run)
+    const result = await drive(target.url, { ...run, history: (line) => file?.write(`${line}\n`) })
     rows.push({ ...target, ...result, nines: nines(result) })
   }
+  if (file !== undefined) await finished(file.end())
   process.stdout.write(values.json ? `${JSON.stringify({ ...run, caches: rows }, null, 2)}\n` : table(rows))
   if (rows.some(({ reads }) => reads === 0)) return 2
   return values['allow-stale'] || rows.every(({ stale, lost }) => stale + lost === 0) ? 0 : 1

@@ -13,6 +13,8 @@ import { randomFrom } from './random.js'
  * @property {number} items
  * @property {number} writesPerSecond of all writers
  * @property {number} settle ms after the last write, before lost invalidations are looked for
+ * @property {(line: string) => void} [history] called with each write, and with each item that a read shows:
+ *   `read|write WHO ITEM VERSION FROM TO`, in ms; TO is `-` while the write is not acknowledged
  */
 
 /**
@@ -134,11 +136,22 @@ export const drive = async (url, options) => {
   }
 
   /**
+   * @param {'read' | 'write'} kind
+   * @param {string} who
+   * @param {Shown} shown
+   * @param {number} from
+   * @param {number | '-'} to
+   */
+  const note = (kind, who, { id, version }, from, to) =>
+    options.history?.(`${kind} ${who} ${id} ${version} ${from} ${to}`)
+
+  /**
    * Is the response older than it may be?
    * @param {string} path
    * @param {ReturnType<typeof expectation>} missing
    */
   const read = async (path, missing) => {
+    const began = performance.now()
     try {
       const { status, content } = await send(path)
       const shown = status === 404 ? [] : status === 200 ? shownItems(content) : undefined
@@ -147,6 +160,7 @@ export const drive = async (url, options) => {
         return false
       }
       counts.reads += 1
+      for (const item of shown) note('read', path, item, began, performance.now())
       const hidden = missing(shown)
       if (hidden === undefined) return false
       counts.stale += 1
@@ -172,6 +186,7 @@ export const drive = async (url, options) => {
     const version = item.started
     const began = performance.now()
     const path = `/items/${item.id}`
+    note('write', path, { id: item.id, version }, began, '-')
     try {
       const { status } = await send(
         path,
@@ -184,7 +199,9 @@ export const drive = async (url, options) => {
             },
       )
       if (status !== 200) throw new Error(`${status}`)
-      item.acknowledged.push({ version, list, at: performance.now() })
+      const at = performance.now()
+      note('write', path, { id: item.id, version }, began, at)
+      item.acknowledged.push({ version, list, at })
       counts.writes += 1
       writeMs.push(performance.now() - began)
     } catch {

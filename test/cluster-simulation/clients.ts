@@ -4,6 +4,7 @@ import { EndSignal } from '../../src/http/end-signal.ts'
 import { headerValue } from '../../src/http/headers/header-lines.ts'
 import type { GatewayResponse } from '../../src/http/message.ts'
 import type { SimulatedCluster, Slot } from './cluster.ts'
+import type { History } from './history.ts'
 import type { Plan, PurgeKind } from './plan.ts'
 import {
   itemPath,
@@ -17,11 +18,12 @@ import {
 import { type Process, world } from './world.ts'
 
 /** The versions that no read may fall behind, by what was read. */
-const createFloors = () => {
+const createFloors = (history: History) => {
   const floors = new Map<string, number>()
   const nameOf = (path: string, item: number): string => `${path} ${item}`
   return {
     raise: (path: string, item: number, version: number, why: string): void => {
+      if (version > 0) history.acknowledged(why, path, item, version)
       const name = nameOf(path, item)
       if (version <= (floors.get(name) ?? 0)) return
       floors.set(name, version)
@@ -72,14 +74,15 @@ type ClientParts = {
   readonly plan: Plan
   readonly upstream: SimulatedUpstream
   readonly slots: SimulatedCluster['slots']
+  readonly history: History
   /** The last time at which Redis lost data. */
   readonly lostAt: () => number
 }
 
 /** Clients read and write, and compare what they read with what was acknowledged before they began. */
-export const createClients = ({ plan, upstream, slots, lostAt }: ClientParts) => {
+export const createClients = ({ plan, upstream, slots, history, lostAt }: ClientParts) => {
   const { forgetAfterMs, leaseMs } = plan.settings
-  const floors = createFloors()
+  const floors = createFloors(history)
   const random = world.randomFor('clients')
   const counts = { reads: 0, hits: 0, writes: 0 }
   let violation: string | undefined
@@ -118,6 +121,7 @@ export const createClients = ({ plan, upstream, slots, lostAt }: ClientParts) =>
     if (process === undefined) return
     counts.reads += 1
     const before = floors.at(path)
+    const from = history.moment()
     const begun = `begun at ${world.now.toFixed(2)}`
     slot.open += 1
     const judged = (response: GatewayResponse, text: string | undefined): void => {
@@ -126,6 +130,7 @@ export const createClients = ({ plan, upstream, slots, lostAt }: ClientParts) =>
       const status = headerValue(response.headers, 'cache-status') ?? ''
       if (status.includes('hit')) counts.hits += 1
       if (world.isTraced) world.note(`${process.name}: ${path} ${text} ${status} ${begun}`)
+      history.read(process.name, path, JSON.parse(text) as Shown, from)
       judge(path, text, before, `read at ${process.name}, ${begun}, ${status}`)
     }
     arrive(slot, { process, kind: `GET ${path}`, afterMs: random() * 0.3 }, (member) => {

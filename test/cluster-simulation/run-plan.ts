@@ -1,6 +1,7 @@
 import { createClients } from './clients.ts'
 import { createCluster } from './cluster.ts'
 import { createFaults } from './faults.ts'
+import { createHistory } from './history.ts'
 import type { Action, Plan } from './plan.ts'
 import { network } from './redis/network.ts'
 import { createUpstream, itemPath, items, listPath } from './upstream.ts'
@@ -17,6 +18,8 @@ export type Outcome = {
   readonly writes: number
   readonly faults: number
   readonly trace: readonly string[]
+  /** Each read and each write in a line, as test/histories/check-history.go reads it; none unless it is asked for. */
+  readonly history: readonly string[]
 }
 
 /** 0 stands for the list. */
@@ -47,16 +50,17 @@ const untilOver = (until: number, isOver: () => boolean): Promise<void> =>
   })
 
 /** Runs everything that the plan says, and stops at the first read that is too old. */
-export const runPlan = async (plan: Plan, isTraced = false): Promise<Outcome> => {
+export const runPlan = async (plan: Plan, isTraced = false, isRecorded = false): Promise<Outcome> => {
   world.start(plan.seed, isTraced)
   network.start(plan.roughness)
   const { forgetAfterMs } = plan.settings
-  const upstream = createUpstream(plan.upstreamSlowness)
+  const history = createHistory(plan.seed, isRecorded)
+  const upstream = createUpstream(plan.upstreamSlowness, history.changed)
   let lostAt = Number.NEGATIVE_INFINITY
   let faults = 0
   const cluster = createCluster(plan, upstream)
   const { slots } = cluster
-  const clients = createClients({ plan, upstream, slots, lostAt: () => lostAt })
+  const clients = createClients({ plan, upstream, slots, history, lostAt: () => lostAt })
   const fault = createFaults(plan, cluster, () => {
     lostAt = world.now
   })
@@ -91,5 +95,6 @@ export const runPlan = async (plan: Plan, isTraced = false): Promise<Outcome> =>
     ...clients.counts,
     faults,
     trace: world.trace,
+    history: history.lines,
   }
 }

@@ -1,3 +1,4 @@
+import { appendFileSync } from 'node:fs'
 import process, { argv, cpuUsage, hrtime, stdout } from 'node:process'
 import { parseArgs } from 'node:util'
 import { planOf } from './plan.ts'
@@ -15,6 +16,8 @@ const { values } = parseArgs({
     trace: { type: 'boolean', default: false },
     /** Prints a digest of all steps of each seed. */
     digests: { type: 'boolean', default: false },
+    /** A file to which each read and each write of each seed is appended (history.ts). */
+    history: { type: 'string', default: '' },
     /** A failure is not made shorter. */
     'as-is': { type: 'boolean', default: false },
     /** For the command, which starts several of these programs. */
@@ -61,7 +64,8 @@ for (
   seed < first + Number(values.seeds) && cpuSeconds() < longest && !isStopped;
   seed += 1
 ) {
-  const outcome = await runPlan(planOf(seed), values.trace)
+  const outcome = await runPlan(planOf(seed), values.trace, values.history !== '')
+  if (outcome.history.length > 0) appendFileSync(values.history, outcome.history.join(''))
   seeds += 1
   for (const name of ['steps', 'reads', 'hits', 'writes', 'faults'] as const) totals[name] += outcome[name]
   if (values.digests) out(`${seed} ${outcome.digest}`)

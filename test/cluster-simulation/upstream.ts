@@ -53,8 +53,8 @@ const groupsOf = (path: string): readonly string[] => (path === listPath ? ['Cac
 
 const json = (content: Shown): Buffer => Buffer.from(JSON.stringify(content))
 
-/** A service of some items, each with a version, and a list of all. */
-export const createUpstream = (slowness: number) => {
+/** A service of some items, each with a version, and a list of all. `changed` is called with each new version. */
+export const createUpstream = (slowness: number, changed: (item: number, version: number) => void) => {
   const random: Random = world.randomFor('upstream')
   const versions = new Map<number, number>(items.map((item) => [item, 0]))
   const writes = new Map<string, Write>()
@@ -63,6 +63,7 @@ export const createUpstream = (slowness: number) => {
   const change = (item: number): number => {
     const version = (versions.get(item) ?? 0) + 1
     versions.set(item, version)
+    changed(item, version)
     return version
   }
   const stateOf = (path: string): Shown | undefined => {

@@ -1,7 +1,8 @@
+import { recordHistory } from '../histories/record-history.ts'
 import { pause } from '../support/origin.ts'
 import { createCheckedRequests, type Reply } from './checked-requests.ts'
 import { totalMs } from './checked-service.ts'
-import { createCheckedVersions, shownIn } from './checked-versions.ts'
+import { createCheckedVersions, type Expected, shownIn } from './checked-versions.ts'
 import { type Member, readAcrossStop } from './stopped-member.ts'
 import {
   postIds,
@@ -69,7 +70,7 @@ type Asked = {
   readonly caller: string
   readonly known: Known | undefined
   /** What it has to show at least. */
-  readonly before: ReadonlyMap<number, number>
+  readonly before: Expected
   readonly began: string
 }
 
@@ -80,7 +81,10 @@ export type Seen = typeof nothingSeen
 export const createChecker = (options: CheckerOptions) => {
   const { upstream, gateways } = options
   const { send, close } = createCheckedRequests(options.readers + options.writers, options.lostAfterMs)
-  const versions = createCheckedVersions(options.onStale)
+  const versions = createCheckedVersions({
+    onStale: options.onStale,
+    history: recordHistory(process.env['HISTORY']),
+  })
   const seen: Seen = { ...nothingSeen }
   const fates = new Map<WriteFate, number>()
   /** What was said instead of a response, and how often. */
@@ -244,6 +248,7 @@ export const createChecker = (options: CheckerOptions) => {
   ) => {
     // The write was not acknowledged: it is enough that no older value stays once every upstream request of that time has
     // ended.
+    upstream.onChange = versions.made
     upstream.onLate = (id, version) => setTimeout(() => versions.raise(id, version, 'late'), totalMs)
     let left = options.operations
     const began = Date.now()

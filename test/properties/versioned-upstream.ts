@@ -23,6 +23,8 @@ export type VersionedUpstream = {
   madeBy(name: string): number | undefined
   /** A change that does not pass through the gateway; returns the version. */
   change(id: number): number
+  /** Called with each new version of a post. */
+  onChange: (id: number, version: number) => void
   /** Called when a write was carried out although its time at the gateway may be over. */
   onLate: (id: number, version: number) => void
   close(): void
@@ -37,6 +39,7 @@ export const startVersionedUpstream = async (): Promise<VersionedUpstream> => {
   const versionOf = (id: number): number => versions.get(id) ?? 0
   const change = (id: number): number => {
     versions.set(id, versionOf(id) + 1)
+    upstream.onChange(id, versionOf(id))
     return versionOf(id)
   }
 
@@ -95,6 +98,7 @@ export const startVersionedUpstream = async (): Promise<VersionedUpstream> => {
     versionOf,
     madeBy: (name) => made.get(name),
     change,
+    onChange: () => {},
     onLate: () => {},
     close,
   }

@@ -1,7 +1,6 @@
 // count.mjs REPORT...   Prints the slowest files, what failed and, as the last line of a CI run, "N passed, N failed, N skipped", from
-// vitest's JSON reports. Beside REPORT.json, REPORT-again.json may hold the second run of files that failed: it replaces the first.
-// Exit code 1 when anything failed or was skipped, or when a report is missing or empty.
-import { existsSync, readFileSync } from 'node:fs'
+// vitest's JSON reports. Exit code 1 when anything failed or was skipped, or when a report is missing or empty.
+import { readFileSync } from 'node:fs'
 
 const counts = { passed: 0, failed: 0, skipped: 0 }
 const reportFailure = (file, title, message) => {
@@ -21,27 +20,11 @@ const countFile = ({ name, status, message, assertionResults, startTime, endTime
   if (status === 'failed' && counts.failed === failedBefore) reportFailure(name, 'the file', message ?? '')
 }
 
-const readReport = (path) => JSON.parse(readFileSync(path, 'utf8')).testResults
-const countReport = (report) => {
-  const again = report.replace(/\.json$/, '-again.json')
-  const second = new Map((existsSync(again) ? readReport(again) : []).map((file) => [file.name, file]))
-  for (const first of readReport(report)) {
-    const last = second.get(first.name)
-    if (last?.status === 'passed') {
-      const titles = first.assertionResults
-        .filter(({ status }) => status === 'failed')
-        .map((one) => one.fullName)
-      process.stdout.write(`failed once, passed alone: ${[first.name, ...titles].join(' > ')}\n`)
-    }
-    countFile(last ?? first)
-  }
-}
-
 let complete = true
 for (const report of process.argv.slice(2)) {
   const before = counts.passed
   try {
-    countReport(report)
+    JSON.parse(readFileSync(report, 'utf8')).testResults.forEach(countFile)
   } catch {
     counts.failed += 1
   }

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { buildOnce, buildSite, copyFolder } from '../test/real/wordpress/build-site.ts'
+import { copySite } from '../test/real/wordpress/copy-site.ts'
 import { type Credential, companionFile, type Role } from '../test/real/wordpress/start-wordpress.ts'
 import { freePort } from '../test/support/ports.ts'
 import { type RunningProcess, startProcess, untilReady } from '../test/support/processes.ts'
@@ -72,6 +73,8 @@ async function startDatabase(folder: string, flush: Flush): Promise<RunningProce
     `--socket=${socketIn(folder)}`,
     `--pid-file=${join(folder, 'db.pid')}`,
     `--innodb-flush-log-at-trx-commit=${flush}`,
+    // Each site is a copy: 96 MiB by default.
+    '--innodb-log-file-size=8M',
     '--skip-networking',
     '--user=root',
   ])
@@ -148,7 +151,7 @@ export async function startStack(settings: StackSettings): Promise<Stack> {
   }
   try {
     const site = join(folder, 'site')
-    await copyFolder(settings.built ?? (await buildStack()), folder)
+    await copySite(settings.built ?? (await buildStack()), folder)
     await prepareFiles(folder)
     started.push(await startDatabase(folder, flush))
     const port = await freePort()

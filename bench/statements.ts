@@ -8,7 +8,7 @@ import { pipelinedGets } from './million/pipelined-gets.ts'
 import { quantile } from './statistics.ts'
 
 // npm run bench:statements: what a service costs the gateway more when a companion states what each write has done. Two services of
-// one gateway take turns; the only difference is `changes`. For PHP: npx vitest run test/real/companion-cost.real.test.ts
+// one gateway take turns; the only difference is `changes`. For PHP: TRELLIS_TESTS=all npx vitest run test/real/companion-cost
 const companion = await startCompanion()
 const plain = await startCompanion()
 const site = (mount: string, origin: string, more: object = {}) => ({

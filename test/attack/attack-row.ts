@@ -45,8 +45,6 @@ export type AttackRow<Found = unknown> = {
   readonly name: string
   /** One plain sentence. */
   readonly description: string
-  /** Runs in the short version too, with every change. */
-  readonly isShort?: boolean
   /** Why it cannot be run here; undefined when it can. */
   readonly missing?: () => string | undefined
   readonly env?: Readonly<Record<string, string>>

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import axe from 'axe-core'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { rowsOf } from '../support/breadth.ts'
 import { startBrowser } from '../support/browser.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
@@ -99,7 +100,7 @@ describeWith('chromium', 'the documentation page in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  test.each(['light', 'dark'] as const)(
+  test.each(rowsOf(['light', 'dark'] as const, 2))(
     'axe finds nothing, with a request that was sent: %s',
     async (colorScheme) => {
       for (const path of ['/docs', '/docs?admin']) {

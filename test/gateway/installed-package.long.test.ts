@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { build } from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bundleOptions } from '../../build.mjs'
+import { testAtLength } from '../support/at-length.ts'
 import { builtGateway } from '../support/built-gateway.ts'
 import { secondsToFirstHit } from '../support/first-hit.ts'
 import { linksOfPages } from '../support/links-of-pages.ts'
@@ -384,22 +385,25 @@ describe('startGateway, for the tests of other projects', () => {
   })
 })
 
-test('npm ci --omit=dev builds in a fresh checkout, and npm start starts the demo there', async () => {
-  const checkout = await mkdtemp(join(folder, 'checkout-'))
-  for (const file of ['package.json', 'package-lock.json', 'build.mjs', '.npmrc', 'tsconfig.json'])
-    await cp(file, join(checkout, file))
-  for (const part of ['src', 'demo', 'config', 'contracts', 'public'])
-    await cp(part, join(checkout, part), { recursive: true })
-  const { code, stderr } = await run('npm', ['ci', '--omit=dev', '--prefer-offline'], { cwd: checkout })
-  expect([code, stderr]).toEqual([0, expect.any(String)])
-  const ports = { TRELLIS_PORT: String(await freePort()), TRELLIS_ADMIN_PORT: String(await freePort()) }
-  const program = startProcess('npm', ['start'], { cwd: checkout, env: ports })
-  try {
-    await untilReady(program, async () => {
-      const { status } = await fetch(`http://127.0.0.1:${ports.TRELLIS_ADMIN_PORT}/readyz`)
-      if (status !== 200) throw new Error(`readyz: ${status}`)
-    })
-  } finally {
-    await program.stop()
-  }
-})
+testAtLength(
+  'npm ci --omit=dev builds in a fresh checkout, and npm start starts the demo there',
+  async () => {
+    const checkout = await mkdtemp(join(folder, 'checkout-'))
+    for (const file of ['package.json', 'package-lock.json', 'build.mjs', '.npmrc', 'tsconfig.json'])
+      await cp(file, join(checkout, file))
+    for (const part of ['src', 'demo', 'config', 'contracts', 'public'])
+      await cp(part, join(checkout, part), { recursive: true })
+    const { code, stderr } = await run('npm', ['ci', '--omit=dev', '--prefer-offline'], { cwd: checkout })
+    expect([code, stderr]).toEqual([0, expect.any(String)])
+    const ports = { TRELLIS_PORT: String(await freePort()), TRELLIS_ADMIN_PORT: String(await freePort()) }
+    const program = startProcess('npm', ['start'], { cwd: checkout, env: ports })
+    try {
+      await untilReady(program, async () => {
+        const { status } = await fetch(`http://127.0.0.1:${ports.TRELLIS_ADMIN_PORT}/readyz`)
+        if (status !== 200) throw new Error(`readyz: ${status}`)
+      })
+    } finally {
+      await program.stop()
+    }
+  },
+)

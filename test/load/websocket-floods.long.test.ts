@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { quantile } from '../../bench/statistics.ts'
 import { acceptOf } from '../../src/http/websocket-accept.ts'
+import { rowsOf } from '../support/breadth.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
 import { startOrigin } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
@@ -58,7 +59,7 @@ createServer((socket) => {
 const residentBytes = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
 
-test.each(Object.entries(floods))(
+test.each(rowsOf(Object.entries(floods), 4))(
   '64 WebSockets with frames as fast as they can be sent (%s) delay the hits of others little, and fill no memory',
   async (_, flood) => {
     const [port, adminPort, upstreamPort] = [await freePort(), await freePort(), await freePort()]

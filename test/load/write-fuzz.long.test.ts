@@ -10,7 +10,7 @@ import { startFuzzedUpstream } from './write-fuzz/upstream.ts'
 // read is older than what a client of a write was told, or than what is settled. `WRITES=100000 npm run fuzz:writes` makes as many.
 
 const count = Number(process.env['WRITES'] ?? times(40, 1_000))
-const seed = Number(process.env['WRITE_SEED'] ?? Date.now() % 1_000_000)
+const seed = Number(process.env['WRITE_SEED'] ?? times(1, Date.now() % 1_000_000))
 const only = process.env['WRITE_ARRANGEMENT']
 /** Ends a run earlier. */
 const maxMs = Number(process.env['WRITE_SECONDS'] ?? 3_600) * 1_000

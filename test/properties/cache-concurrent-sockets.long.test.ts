@@ -7,7 +7,7 @@ import { expectPromiseKept } from './expect-promise-kept.ts'
 import { startVersionedUpstream, type VersionedUpstream } from './versioned-upstream.ts'
 
 /** A long run sets it to a million; it ends earlier after its time limit. */
-const operations = Number(process.env['TRELLIS_OPERATIONS'] ?? times(5_000, 10_000))
+const operations = Number(process.env['TRELLIS_OPERATIONS'] ?? times(2_000, 10_000))
 const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? 600) * 1000
 
 let upstream: VersionedUpstream

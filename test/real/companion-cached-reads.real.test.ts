@@ -42,16 +42,26 @@ const some = (all: readonly HiddenRead[]): readonly HiddenRead[] =>
 const base = hiddenReads.filter(([, shortcode]) => shortcode !== 'early')
 
 describeWith('mariadb', 'reads that a persistent object cache or a network hides', () => {
-  describe.each([
-    ['with a persistent object cache', addObjectCache, [...some(base), ...cachedReads], undescribed.cache],
-    [
-      'in a network',
-      makeNetwork,
-      [...some([...base, ...cachedReads]), ...networkReads],
-      [...undescribed.network, ...undescribed.blogs],
-    ],
-    ['in a network with a persistent object cache', makeCachedNetwork, networkReads, undescribed.blogs],
-  ] as const)('%s', (_title, prepare, hidden, incomplete) => {
+  describe.each(
+    rowsOf(
+      [
+        [
+          'with a persistent object cache',
+          addObjectCache,
+          [...some(base), ...cachedReads],
+          undescribed.cache,
+        ],
+        [
+          'in a network',
+          makeNetwork,
+          [...some([...base, ...cachedReads]), ...networkReads],
+          [...undescribed.network, ...undescribed.blogs],
+        ],
+        ['in a network with a persistent object cache', makeCachedNetwork, networkReads, undescribed.blogs],
+      ] as const,
+      2,
+    ),
+  )('%s', (_title, prepare, hidden, incomplete) => {
     let site: CompanionSite
     let redis: RedisServer | undefined
 

@@ -19,7 +19,7 @@ import { writeExceptions, writesLeftToWordPress } from './differential/write-exc
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
 const excepted = [...writeExceptions, ...writesLeftToWordPress].flatMap((one) => one.cases)
-const cases = rowsOf(writeCases, 3, (request) => excepted.includes(titleOf(request)))
+const cases = rowsOf(writeCases, 5, (request) => excepted.includes(titleOf(request)))
 // The same title may be sent twice: the second time it finds what the first has left.
 const titles = cases.map((request, number) => [number, titleOf(request)] as const)
 

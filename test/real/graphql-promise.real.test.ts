@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { rowsOf } from '../support/breadth.ts'
 import { shareOf } from './graphql/compare.ts'
 import { type CacheName, runRandomly } from './graphql/run-randomly.ts'
 import { describeSite } from './sites/describe-site.ts'
@@ -12,7 +13,7 @@ const tell = (line: string): void => {
 }
 
 describeSite('WPGraphQL on a real WordPress', () => {
-  test.each<CacheName>(['no companion', 'companion'])(
+  test.each(rowsOf<CacheName>(['companion', 'no companion'], 2))(
     'after each of many writes no stored query is older than what WordPress says (%s)',
     async (cache) => {
       const { older, firstOlder, kept, byWrite, compared } = await runRandomly(

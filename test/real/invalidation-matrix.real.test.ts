@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isAll } from '../support/breadth.ts'
+import { isAll, rowsOf } from '../support/breadth.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { describeWith } from '../support/requirements.ts'
 import { inWordPressNames } from './in-wordpress-names.ts'
@@ -20,10 +20,12 @@ const image = Buffer.from(
 
 type Probe = { readonly path: string; readonly caller: 'nobody' | 'admin' }
 
-const probes: readonly Probe[] = [
+const allProbes: readonly Probe[] = [
   ...publicProbes.map((path) => ({ path, caller: 'nobody' as const })),
   ...adminProbes.map((path) => ({ path, caller: 'admin' as const })),
 ]
+
+const probes = rowsOf(allProbes, 2)
 
 type Reply = { readonly status: number; readonly cacheStatus: string; readonly shown: unknown }
 

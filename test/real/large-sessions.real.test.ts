@@ -8,7 +8,7 @@ import { type CompanionSite, startCompanionSite } from './companion/site.ts'
 import { createRandom, type Random } from './promise-fuzz/random.ts'
 
 /** REQUESTS=n for another number, SEED=n for another order. */
-const requests = Number(process.env['REQUESTS'] ?? times(100, 1000))
+const requests = Number(process.env['REQUESTS'] ?? times(40, 1000))
 const seed = Number(process.env['SEED'] ?? 7)
 const root = '/index.php/wp-json'
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Disturbances, inTurn } from '../properties/disturbances.ts'
 import { expectPromiseKept, sawEnough } from '../properties/expect-promise-kept.ts'
 import { startVersionedUpstream, type VersionedUpstream } from '../properties/versioned-upstream.ts'
-import { isAll } from '../support/breadth.ts'
+import { testAtLength } from '../support/at-length.ts'
 import { logLinesOf } from '../support/log-lines-of.ts'
 import { pause } from '../support/origin.ts'
 import { describeWith } from '../support/requirements.ts'
@@ -111,8 +111,7 @@ describeWith('redis', 'an instance that is cut off alone for longer than forgetA
   })
 
   // Else redis-consistency, with the same faults and more, has to do.
-  const testAmongAll = isAll ? test : (): void => undefined
-  testAmongAll(
+  testAtLength(
     'refuse-while-cut-off: however long an instance is cut off, no read is stale and no purge is lost',
     async () => {
       await start('refuse-while-cut-off')

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { isAll } from '../support/breadth.ts'
+import { testAtLength } from '../support/at-length.ts'
+import { times } from '../support/breadth.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { startOrigin } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
@@ -7,9 +8,9 @@ import { describeWith } from '../support/requirements.ts'
 import { startVarnish } from '../support/varnish.ts'
 import { type PromiseResult, type PromiseRun, runPromise } from './varnish/promise-run.ts'
 
-/** `DOWNSTREAM_READS=100000 DOWNSTREAM_WRITES=1000 npx vitest run test/real/varnish-promise.real.test.ts` is the long form. */
-const reads = Number(process.env['DOWNSTREAM_READS'] ?? 1_000)
-const writes = Number(process.env['DOWNSTREAM_WRITES'] ?? 20)
+/** `TRELLIS_TESTS=all DOWNSTREAM_READS=100000 DOWNSTREAM_WRITES=1000 npx vitest run test/real/varnish-promise.real.test.ts` is the long form. */
+const reads = Number(process.env['DOWNSTREAM_READS'] ?? times(500, 1_000))
+const writes = Number(process.env['DOWNSTREAM_WRITES'] ?? times(10, 20))
 const seed = Number(process.env['SEED'] ?? 7)
 const isLong = process.env['DOWNSTREAM_READS'] !== undefined
 
@@ -41,7 +42,7 @@ describeWith('varnish', 'a Varnish in front, configured as docs/cdn.md shows', (
     timeout,
   )
 
-  test(
+  testAtLength(
     'shows nothing older while purges are confirmed: wait',
     async () => {
       const result = await run('wait', { downstream: { onFailure: 'wait', settle: '250ms' }, faults: false })
@@ -51,7 +52,7 @@ describeWith('varnish', 'a Varnish in front, configured as docs/cdn.md shows', (
     timeout,
   )
 
-  test(
+  testAtLength(
     'lag: is behind for as long as the purges fail',
     async () => {
       const result = await run('lag, faults', {
@@ -75,7 +76,7 @@ describeWith('varnish', 'a Varnish in front, configured as docs/cdn.md shows', (
     timeout,
   )
 
-  test(
+  testAtLength(
     'without downstream it shows older data for as long as it keeps it',
     async () => {
       const result = await run('without', { faults: false })
@@ -100,8 +101,6 @@ describeWith('redis', 'a Varnish in front of two gateways on one Redis', () => {
     timeout,
   )
 
-  // Each start of a gateway takes seconds: in the long form, and where every row runs.
-  const testAtLength = isLong || isAll ? test : (): void => undefined
   testAtLength(
     'shows nothing older while the gateways, of two workers each, are killed in the middle of their writes',
     async () => {

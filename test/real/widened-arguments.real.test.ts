@@ -10,7 +10,7 @@ import { basic } from './site-under-test.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
 /** REQUESTS=n for another number, SEED=n for others. */
-const requests = Number(process.env['REQUESTS'] ?? times(60, 500))
+const requests = Number(process.env['REQUESTS'] ?? times(30, 500))
 const seed = Number(process.env['SEED'] ?? 20_261_127)
 const root = '/index.php/wp-json'
 

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { requirements } from '../support/requirements.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -118,90 +118,4 @@ test('the last line counts all reports, and a report without a test is a failure
     spawnSync(process.execPath, [join(root, '.ci/count.mjs'), ...reports], { encoding: 'utf8' })
   expect(count(...paths.slice(0, 2))).toMatchObject({ stdout: '3 passed, 0 failed, 0 skipped\n', status: 0 })
   expect(count(...paths).status).toBe(1)
-})
-
-describe('a file that failed', () => {
-  const failedFile = (name: string, message: string, source = '') => {
-    const path = join(folder, name)
-    writeFileSync(path, source)
-    const failure = { status: 'failed', fullName: 'a title', failureMessages: [message] }
-    return { ...file('failed', passed), name: path, assertionResults: [passed, failure] }
-  }
-  const write = (name: string, ...testResults: readonly unknown[]): string => {
-    const path = join(folder, `${name}.json`)
-    writeFileSync(path, JSON.stringify({ testResults }))
-    return path
-  }
-  const mayRunAgain = (...testResults: readonly unknown[]) => {
-    const args = [join(root, '.ci/failed-files.mjs'), write('first', ...testResults)]
-    const { stdout, status } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-    return { stdout: stdout.replaceAll(`${folder}/`, ''), status }
-  }
-  const late = 'expected 0 to be 1'
-  const sound = { ...file('passed', passed), name: 'sound.test.ts' }
-  const [a, b, c, ...others] = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) =>
-    failedFile(`${name}.test.ts`, late),
-  )
-
-  test('may run again, up to six of them', () => {
-    expect(mayRunAgain(sound, a)).toEqual({ stdout: 'a.test.ts\n', status: 0 })
-    expect(mayRunAgain(a, b, sound, c)).toEqual({ stdout: 'a.test.ts\nb.test.ts\nc.test.ts\n', status: 0 })
-    expect(mayRunAgain(a, b, c, ...others)).toEqual({ stdout: '', status: 1 })
-    expect(mayRunAgain(sound)).toEqual({ stdout: '', status: 1 })
-  })
-
-  test.each([
-    ['a.test.ts', 'stale: GET /posts', ''],
-    ['a.test.ts', 'expected an OLDER title', ''],
-    ['a.test.ts', 'expected 1 to be 0', 'expect(stale).toBe(0)'],
-    ['redis-consistency.test.ts', late, ''],
-    ['promise-fuzz.test.ts', late, ''],
-  ])('does not run again where it looks for stale responses: %s, %s, %s', (name, message, source) => {
-    expect(mayRunAgain(failedFile(name, message, source))).toEqual({ stdout: '', status: 1 })
-  })
-
-  describe('of a file with several tests', () => {
-    const lines = [
-      'const same = () => expect(1).toBe(2)',
-      "test('a stale response is not served', () => {",
-      '  expect(1).toBe(2)',
-      '})',
-      "test('a title', () => {",
-      '  expect(1).toBe(2)',
-      '})',
-    ]
-    const at = (...places: readonly string[]) =>
-      ['expected 1 to be 2', ...places.map((place) => `at ${join(folder, place)}:9`)].join('\n    ')
-    const repeats = (...places: readonly string[]) =>
-      mayRunAgain(failedFile('a.test.ts', at(...places), lines.join('\n'))).status === 0
-
-    test('counts what the failed test looks for, and what its functions do', () => {
-      expect(repeats('a.test.ts:6')).toBe(true)
-      expect(repeats('a.test.ts:3')).toBe(false)
-      expect(repeats('a.test.ts:1', 'a.test.ts:6')).toBe(false)
-      expect(repeats('test/support/checker.ts:1', 'a.test.ts:6')).toBe(false)
-      expect(repeats()).toBe(false)
-    })
-  })
-
-  test.each([
-    'expected 56.2 to be less than 50',
-    'Error: Test timed out in 60000ms.',
-    'Error: ended with 3 before it was ready:\ntrellis: cannot start: admin.port: another program listens',
-    'Error: not ready in 60000 ms (fetch failed):',
-  ])('runs again where only the machine was slow, whatever it looks for: %s', (message) => {
-    const file = failedFile('consistency.test.ts', message, 'expect(stale).toBe(0)')
-    expect(mayRunAgain(file)).toEqual({ stdout: 'consistency.test.ts\n', status: 0 })
-  })
-
-  test('counts as its second run, and is named', () => {
-    const path = write('twice', failedFile('a.test.ts', late), sound)
-    const count = () => spawnSync(process.execPath, [join(root, '.ci/count.mjs'), path], { encoding: 'utf8' })
-    expect(count()).toMatchObject({ status: 1 })
-    write('twice-again', { ...file('passed', passed, passed), name: join(folder, 'a.test.ts') })
-    const named = `failed once, passed alone: ${join(folder, 'a.test.ts')} > a title`
-    expect(count()).toMatchObject({ stdout: `${named}\n3 passed, 0 failed, 0 skipped\n`, status: 0 })
-    write('twice-again', failedFile('a.test.ts', late))
-    expect(count()).toMatchObject({ status: 1 })
-  })
 })

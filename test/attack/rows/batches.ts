@@ -64,7 +64,6 @@ type Responded = readonly (readonly [title: string, status: number, ms: number])
 export const batchRows: readonly AttackRow[] = [
   row<Responded>({
     name: 'batch-contents',
-    isShort: true,
     description: 'Large and deep contents do not stop the event loop for 200 ms.',
     settings,
     reads: siteReads,
@@ -87,7 +86,6 @@ export const batchRows: readonly AttackRow[] = [
   }),
   row<Tally>({
     name: 'batches-unread',
-    isShort: true,
     description: '16 batches of 25 reads of 2.5 MB are not read.',
     settings,
     reads: siteReads,

@@ -133,14 +133,12 @@ type SlowUpload = {
   readonly description: string
   readonly path: string
   readonly settings: (upstream: string) => Tree
-  readonly isShort?: boolean
 }
 
-const slowUpload = ({ name, description, path, settings, isShort, reads }: SlowUpload): AttackRow =>
+const slowUpload = ({ name, description, path, settings, reads }: SlowUpload): AttackRow =>
   row<Slow>({
     name,
     description,
-    ...(isShort === true ? { isShort } : {}),
     reads: reads ?? siteReads,
     settings: ({ upstream }) => ({ limits: shortTimes.limits, services: settings(upstream) }),
     attack: async (scene, signal) => {
@@ -166,7 +164,7 @@ const garbageMiB = 16
 
 const up = { upstream: shortTimes.times }
 
-type UnreadHits = Pick<AttackRow, 'name' | 'description' | 'isShort'> & {
+type UnreadHits = Pick<AttackRow, 'name' | 'description'> & {
   readonly listen?: typeof withTls
   readonly verdict: (seen: Seen<Tally>) => readonly Fault[]
 }
@@ -200,7 +198,6 @@ const unreadHits = ({ listen, verdict, ...named }: UnreadHits): AttackRow =>
 export const contentRows: readonly AttackRow[] = [
   row<Lost>({
     name: 'lost-text',
-    isShort: true,
     description:
       'Contents of all types, text/plain in several spellings among them, arrive as they were sent.',
     settings: echoing,
@@ -223,7 +220,6 @@ export const contentRows: readonly AttackRow[] = [
   }),
   row<Tally>({
     name: 'large-contents',
-    isShort: true,
     description: '40 connections send 64 MiB less one byte of text to POST /plants, which takes 1 MiB.',
     settings: ({ upstream }) => ({
       services: { open: openService(upstream), plants: plantsService(upstream) },
@@ -287,7 +283,6 @@ export const contentRows: readonly AttackRow[] = [
   }),
   slowUpload({
     name: 'slow-upload-sharing',
-    isShort: true,
     description:
       'One slow upload to an open service with the same target leaves the stored responses of the site alone.',
     path: '/open/up',
@@ -307,7 +302,6 @@ export const contentRows: readonly AttackRow[] = [
   }),
   unreadHits({
     name: 'unread-hits-tls',
-    isShort: true,
     description: '300 TLS clients do not read a stored response of 4 MB: at most 150 KiB for each.',
     listen: withTls,
     verdict: all(riseAbove(Math.round((300 * 150) / 1024) + garbageMiB)),

@@ -14,7 +14,6 @@ const maxRiseMiB = 144
 type Filling = {
   readonly name: string
   readonly description: string
-  readonly isShort?: boolean
   readonly max: number
   /** Of each process. */
   readonly oldSpaceMiB?: number
@@ -22,19 +21,10 @@ type Filling = {
   readonly settings?: (scene: Pick<Scene, 'upstream'>) => Tree
 }
 
-const filling = ({
-  name,
-  description,
-  isShort,
-  max,
-  head,
-  settings,
-  oldSpaceMiB = 112,
-}: Filling): AttackRow =>
+const filling = ({ name, description, max, head, settings, oldSpaceMiB = 112 }: Filling): AttackRow =>
   row<Record<string, number>>({
     name,
     description,
-    ...(isShort === true ? { isShort } : {}),
     env: oldSpace(oldSpaceMiB),
     settings: (scene) => ({ cache, services: { open: openService(scene.upstream) }, ...settings?.(scene) }),
     // Not how long, but how much is sent decides whether it is too much.
@@ -48,7 +38,6 @@ const long = (number: number, length: number): string => `${number}-`.padEnd(len
 export const memoryRows: readonly AttackRow[] = [
   filling({
     name: 'long-variants',
-    isShort: true,
     description: '16 variants of each of 750 targets, selected by Accept-Language with 14,000 bytes.',
     max: 12_000,
     head: (number) =>

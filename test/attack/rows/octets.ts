@@ -97,14 +97,11 @@ const sendOctets = async (
   return { tally, bufferedBytes: await leftOf(scene, 'trellis_buffered_bytes') }
 }
 
-const short = new Set(['open-chunks', 'posts-length'])
-
 const requestRows = Object.entries(targets).flatMap(([to, target]) =>
   Object.entries(framings).map(([by, framing]) =>
     row<Found>({
       name: `octets-${to}-${by}`,
       description: `300 bodies in pieces of one octet: ${target.path}, ${by}.`,
-      ...(short.has(`${to}-${by}`) ? { isShort: true } : {}),
       reads: target.reads,
       settings: (scene) => settings(scene, framing.protocol === 'h2'),
       attack: (scene, signal) => sendOctets(scene, signal, target, framing),

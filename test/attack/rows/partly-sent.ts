@@ -119,7 +119,7 @@ const afterwards = async (scene: Scene): Promise<readonly string[]> => {
 type Attack = (scene: Scene, signal: AbortSignal, tally: Tally) => Promise<unknown>
 
 const partlySent = (
-  named: Pick<AttackRow, 'name' | 'description' | 'isShort'>,
+  named: Pick<AttackRow, 'name' | 'description'>,
   settings: typeof counting,
   attack: Attack,
 ): AttackRow =>
@@ -144,7 +144,6 @@ export const partlySentRows: readonly AttackRow[] = [
   partlySent(
     {
       name: 'partly-sent-writes',
-      isShort: true,
       description: '200 clients send half of a body that the upstream acts on, cut it, and begin again.',
     },
     counting,

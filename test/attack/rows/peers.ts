@@ -242,7 +242,6 @@ const withoutKey = (): string | undefined => {
 export const peerRows: readonly AttackRow[] = [
   row<readonly string[]>({
     name: 'forged-entries',
-    isShort: true,
     description:
       'Entries in Redis with framing, statuses, cookies and sizes that no gateway stores are not served.',
     missing: withoutRedis,
@@ -252,7 +251,6 @@ export const peerRows: readonly AttackRow[] = [
   }),
   row<readonly string[]>({
     name: 'forged-signature',
-    isShort: true,
     description: 'With cache.shared.key an entry that was changed in Redis is not served.',
     missing: withoutKey,
     settings: settingsWith({ key }),

@@ -300,17 +300,10 @@ const traceFields = [
   'jaeger-baggage',
 ]
 
-const poisoning = (
-  name: string,
-  description: string,
-  list: readonly Poison[],
-  more: Tree,
-  isShort: boolean,
-): AttackRow =>
+const poisoning = (name: string, description: string, list: readonly Poison[], more: Tree): AttackRow =>
   row<readonly string[]>({
     name,
     description,
-    ...(isShort ? { isShort } : {}),
     settings: scripted(varying, more),
     attack: (scene) => poisoned(scene, list),
     verdict: ({ found }) => faultsOf(found),
@@ -323,14 +316,13 @@ const failingLeader: Script = async ({ head }, wire) => {
 }
 
 export const poisoningRows: readonly AttackRow[] = [
-  poisoning('variants', 'Connection options and names with _ select no other variant.', poisons, {}, true),
-  poisoning('variants-workers', 'The same with two workers.', poisons, { workers: 2 }, false),
+  poisoning('variants', 'Connection options and names with _ select no other variant.', poisons, {}),
+  poisoning('variants-workers', 'The same with two workers.', poisons, { workers: 2 }),
   poisoning(
     'variants-addresses',
     'Answers that vary on fields which the gateway writes itself are given to their caller only.',
     addresses,
     { trustedProxies: ['127.0.0.2/32'] },
-    false,
   ),
   row<readonly string[]>({
     name: 'fields-sent-on',
@@ -398,7 +390,6 @@ export const poisoningRows: readonly AttackRow[] = [
     name: 'responses-for-one',
     description:
       'A response whose Cache-Control cannot be read, or that carries a token, is given to its reader only.',
-    isShort: true,
     settings: scripted(withLines),
     attack: async (scene) => {
       const found: string[] = []
@@ -416,7 +407,6 @@ export const poisoningRows: readonly AttackRow[] = [
   row<readonly string[]>({
     name: 'forged-tokens',
     description: 'A forged token reaches no upstream, however its Authorization is written.',
-    isShort: true,
     settings: async (scene) => {
       const origin = await scriptedOrigin(scene, ({ target, head }, wire) =>
         wire.respond({ content: target === '/keys' ? keys : head }),

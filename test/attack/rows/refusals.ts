@@ -51,7 +51,6 @@ const refusedBodies = row<Found>({
   name: 'refused-bodies',
   description:
     '60 connections go on sending the bodies of refused requests; short ones are read, others are cut.',
-  isShort: true,
   settings: ({ upstream }) => ({
     rateLimits: [{ name: 'limited', service: 'open', match: 'POST /limited', max: 1, window: '1h' }],
     services: {
@@ -134,7 +133,6 @@ const issuerRow = (kind: string, script: Script | undefined, rightStatus: string
   row<Tokens>({
     name: `issuer-${kind.replaceAll(' ', '-')}`,
     description: `Tokens with random key ids, each unknown, while the issuer is ${kind}.`,
-    ...(kind === 'slow' ? { isShort: true } : {}),
     settings: async (scene) => {
       const issuer = await startIssuer([await createKey('first')])
       scene.resources.add(() => issuer.close())

@@ -97,7 +97,6 @@ const endsOf = (held: readonly Held[]): Readonly<Record<string, number>> => {
 export const revokedRows: readonly AttackRow[] = [
   row<Ends>({
     name: 'revoked-connections',
-    isShort: true,
     description:
       '200 WebSockets, 200 event streams and as many over HTTP/2 end within seconds of a reload that denies them.',
     settings: async (scene) => ({

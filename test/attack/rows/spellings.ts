@@ -234,7 +234,6 @@ export const spellingRows: readonly AttackRow[] = [
   texts({
     name: 'spellings-of-limits',
     description: 'Random spellings of a limited path: each is counted, or refused.',
-    isShort: true,
     settings: withServices(
       (upstream) => ({
         blog: { contract: 'open', mount: '/blog', upstream: { ...upstream, basePath: '/blog' } },
@@ -303,7 +302,6 @@ export const spellingRows: readonly AttackRow[] = [
   texts({
     name: 'dot-segments',
     description: 'Random dot segments, with parameters and coded, leave no mount, base path or document.',
-    isShort: true,
     settings: withDocument,
     attack: async (scene) => {
       const found: string[] = []
@@ -354,7 +352,6 @@ export const spellingRows: readonly AttackRow[] = [
     name: 'names-read-alike',
     description:
       'An undeclared name that a server may read as a declared one brings no value past its schema.',
-    isShort: true,
     settings: withDocument,
     attack: async (scene) => {
       const found: string[] = []

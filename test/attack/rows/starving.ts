@@ -24,7 +24,7 @@ const overTls = async (scene: Pick<Scene, 'upstream'>): Promise<Tree> => ({
 const twoWorkers = (scene: Pick<Scene, 'upstream'>): Tree => ({ ...plain(scene), workers: 2 })
 
 type Starving = Pick<AttackRow<Tally>, 'name' | 'description' | 'settings' | 'attack'> &
-  Partial<Pick<AttackRow<Tally>, 'reads' | 'isShort'>>
+  Partial<Pick<AttackRow<Tally>, 'reads'>>
 
 const starving = (attack: Starving): AttackRow => row<Tally>({ ...attack, verdict: () => [] })
 
@@ -55,7 +55,6 @@ const ofOneNetwork = (number: number): string =>
 export const starvingRows: readonly AttackRow[] = [
   starving({
     name: 'uploads-64',
-    isShort: true,
     description: '64 uploads of one address trickle to an open service.',
     settings: plain,
     attack: trickling(64, 1, openUpload),
@@ -130,7 +129,6 @@ export const starvingRows: readonly AttackRow[] = [
   }),
   starving({
     name: 'slow-upstream-100',
-    isShort: true,
     description: '100 connections of one address ask for what takes the upstream three seconds.',
     settings: plain,
     attack: (scene, signal) =>
@@ -165,7 +163,6 @@ export const starvingRows: readonly AttackRow[] = [
   }),
   resetting({
     name: 'rapid-reset',
-    isShort: true,
     description: 'Four HTTP/2 connections begin and reset streams as fast as they can.',
     settings: overTls,
     attack: (scene, signal) => resetStreams(scene, signal, { connections: 4, path: '/open/slow' }),

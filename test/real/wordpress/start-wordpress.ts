@@ -4,7 +4,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../support/ports.ts'
 import { startProcess, untilReady } from '../../support/processes.ts'
-import { buildSite, copyFolder, sitesFolder } from './build-site.ts'
+import { buildSite, sitesFolder } from './build-site.ts'
+import { copySite } from './copy-site.ts'
 
 export type Credential = { readonly username: string; readonly password: string }
 export type Role = 'admin' | 'editor' | 'author' | 'subscriber'
@@ -77,7 +78,7 @@ export async function startWordPress(options: WordPressOptions = {}): Promise<Wo
   await removeLeftOvers()
   copies += 1
   const folder = join(sitesFolder, `run-${process.pid}-${copies}`)
-  await copyFolder(built, folder)
+  await copySite(built, folder)
   const contents = join(folder, 'site/wp-content')
   await copyPlugins(options.plugins ?? [], join(contents, 'mu-plugins'))
   await copyPlugins(options.inactivePlugins ?? [], join(contents, 'plugins'))

@@ -3,6 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { Requests } from '../../../src/graphql/requests.ts'
 import type { ValidationInput } from '../../../src/service/contract.ts'
+import { rowsOf } from '../../support/breadth.ts'
 
 /** `INVENTED_DOCUMENTS=1000000` takes minutes. */
 const count = Number(process.env['INVENTED_DOCUMENTS'] ?? 12_000)
@@ -28,10 +29,15 @@ const invented = (nth: number, padding: string): ValidationInput => {
   return { method: 'POST', query: '', content, headers: {} } as unknown as ValidationInput
 }
 
-test.each([
-  ['short ones', ''],
-  ['long ones', 'name '.repeat(400)],
-])(
+test.each(
+  rowsOf(
+    [
+      ['short ones', ''],
+      ['long ones', 'name '.repeat(400)],
+    ],
+    2,
+  ),
+)(
   'what is remembered of invented documents has a bound: %s',
   (_, padding) => {
     const requests = new Requests(config, 64, () => ({ profile: 'safe', rule: undefined }) as never)

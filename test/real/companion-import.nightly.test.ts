@@ -4,7 +4,7 @@ import { describeWith } from '../support/requirements.ts'
 import { type SiteBehindGateway, startSiteBehindGateway } from './companion/gateway.ts'
 import { poll } from './companion/intake.ts'
 
-/** `COMPANION_IMPORT=10000 npx vitest run test/real/companion-import.real.test.ts` for a large one. */
+/** `TRELLIS_TESTS=all COMPANION_IMPORT=10000 npx vitest run test/real/companion-import` for a large one. */
 const posts = Number(process.env['COMPANION_IMPORT'] ?? times(150, 300))
 const longestMs = 3_600_000
 /** Imports with and without the companion take turns. A busy machine only adds time: the least of each kind is compared. */

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { parts } from '../../.ci/nightly-parts.mjs'
 import { requirements } from '../support/requirements.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -34,15 +35,20 @@ test('CI runs what npm run test:all runs: npm test, and every other project', ()
 })
 
 test('the folders that run each night with the Node of the image exist, and those of sockets are among them', () => {
-  const nightly = readFileSync(join(root, '.ci/nightly'), 'utf8')
-  const folders = /touch_node=\(([^)]*)\)/.exec(nightly)?.[1]?.split(/\s+/) ?? []
-  expect(folders.length).toBeGreaterThan(5)
-  for (const folder of folders) expect(existsSync(join(root, folder)), folder).toBe(true)
+  const folders = parts.find(({ name }) => name === 'node')?.command.filter((one) => one.startsWith('test/'))
+  expect(folders?.length).toBeGreaterThan(5)
+  for (const folder of folders ?? []) expect(existsSync(join(root, folder)), folder).toBe(true)
   expect(folders).toEqual(expect.arrayContaining(['test/conformance', 'test/gateway', 'test/unit/server']))
 })
 
-test.each(['run', 'nightly'])('.ci/%s is a script that bash takes', (name) => {
-  execFileSync('bash', ['-n', join(root, '.ci', name)])
+test('each part of the night is a command of package.json, and has a name of its own', () => {
+  expect(new Set(parts.map(({ name }) => name)).size).toBe(parts.length)
+  for (const { command } of parts)
+    if (command[1] === 'run') expect(Object.keys(scripts)).toContain(command[3])
+})
+
+test('.ci/run is a script that bash takes', () => {
+  execFileSync('bash', ['-n', join(root, '.ci/run')])
 })
 
 const passed = { status: 'passed' }

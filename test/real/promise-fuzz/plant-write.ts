@@ -55,21 +55,22 @@ export const plantInWrite = async ({ only = '', page, tell }: Options): Promise<
     await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
     const right = await firstFailure(folder)
     if (right !== undefined) throw new Error(`without a fault there fails: ${right}`)
-    let isEachFound = true
+    let found = 0
     for (const [name, faults] of Object.entries(writeFaults)) {
       const file = join(folder, 'src/exchange', name)
       const text = await readFile(file, 'utf8')
       for (const fault of faults.filter((one) => one.name.includes(only))) {
         await writeFile(file, planted(text, fault))
         const failure = await firstFailure(folder)
-        isEachFound &&= failure !== undefined
+        found += failure === undefined ? 0 : 1
         rows.push(`| ${fault.name} | ${failure ?? 'not found'} |`)
         tell(rows.at(-1) ?? '')
       }
       await writeFile(file, text)
     }
     if (page !== undefined) await writeFile(page, `${head}${rows.join('\n')}\n`)
-    return isEachFound
+    tell(`${found} of ${rows.length} faults found`)
+    return found === rows.length
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

@@ -3,6 +3,7 @@ import { isAll, rowsOf, times } from '../support/breadth.ts'
 import { type PluginSet, pluginSets, setOfRandomWrites, shortSets } from './sites/archives.ts'
 import { describeSite } from './sites/describe-site.ts'
 import { lessWithCompanion, line, meanLeft, measureSite } from './sites/measure.ts'
+import { tagFaults } from './sites/measure-tags.ts'
 import { writeRandomly } from './sites/write-randomly.ts'
 
 /** Each set of plugins, on either WordPress, with what each write drops, and thousands of random writes: `npm run sites`. */
@@ -10,7 +11,7 @@ const sets: readonly PluginSet[] = isAll ? (Object.keys(pluginSets) as PluginSet
 
 describeSite('a real WordPress with real plugins', () => {
   test.each(sets)(
-    '%s: what each of six writes leaves is not older than what WordPress says, and no less with the companion',
+    '%s: what each of six writes leaves is not older than what WordPress says, and no less with the companion, which lists all that the routes of core depend on',
     async (set) => {
       const [without, withCompanion] = [await measureSite(set, false), await measureSite(set, true)]
       for (const measurement of [without, withCompanion]) {
@@ -24,6 +25,7 @@ describeSite('a real WordPress with real plugins', () => {
       // With the companion, what a plugin writes when a page is read for the first time delays storing.
       expect(without.storedAtSecond).toBeGreaterThan(30)
       expect(lessWithCompanion(without, withCompanion)).toEqual([])
+      expect(tagFaults(withCompanion.tags)).toEqual([])
     },
     1_200_000,
   )

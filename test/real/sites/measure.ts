@@ -3,6 +3,7 @@ import { freePort } from '../../support/ports.ts'
 import { token } from '../companion/intake.ts'
 import { forAll } from '../companion/keep.ts'
 import { type Core, pluginsOf } from './archives.ts'
+import { describeTags, type TagsOfRoute, tagsOf } from './measure-tags.ts'
 import { coreRoutes, type Ids, idsOn, readsOf, readsOfPlugins } from './reads.ts'
 import { type RealSite, startRealSite } from './start-real-site.ts'
 import { type SiteWrite, sixWrites } from './writes.ts'
@@ -28,9 +29,8 @@ export type SiteMeasurement = {
   /** Responses that are stored when they are read for the first time, and for the second. */
   readonly storedAtFirst: number
   readonly storedAtSecond: number
-  /** Of the seven routes of core: those whose response lists all it depends on, and the bytes of each list. */
-  readonly complete: number
-  readonly tagBytes: readonly number[]
+  /** Of the seven routes of core; without the companion none. */
+  readonly tags: readonly TagsOfRoute[]
   readonly writes: readonly LeftByWrite[]
 }
 
@@ -119,22 +119,33 @@ export const storeAll = async (
 }
 
 /** Those that WordPress itself answers otherwise. A request with many reads in it has other fields of ACF, and writes what pages write. */
-const staleAmong = async (site: RealSite, hits: ReadonlyMap<string, string>): Promise<readonly string[]> => {
+export const staleAmong = async (
+  { site }: Pick<MeasuredSite, 'site'>,
+  hits: ReadonlyMap<string, string>,
+): Promise<readonly string[]> => {
   const texts = await forAll([...hits.keys()], async (path) => (await read(site.origin, path)).text)
   return [...hits].filter(([, text], at) => text !== texts[at]).map(([path]) => path)
 }
 
-/** Which of the stored responses are still hits, and which of these are older than WordPress's own. */
-export const compareStored = async (
-  { gateway, site }: Pick<MeasuredSite, 'gateway' | 'site'>,
+/** Which of the stored responses are still hits, and what they say. */
+export const hitsAmong = async (
+  { gateway }: Pick<MeasuredSite, 'gateway'>,
   stored: readonly string[],
-): Promise<Pick<LeftByWrite, 'stored' | 'left' | 'stale' | 'dropped'>> => {
+): Promise<ReadonlyMap<string, string>> => {
   const seen = await forAll(stored, (path) => read(gateway.publicAddress, path))
-  const hits = new Map(
+  return new Map(
     stored.flatMap((path, at): [string, string][] => (seen[at]?.isHit ? [[path, seen[at].text]] : [])),
   )
+}
+
+/** Which of the stored responses are still hits, and which of these are older than WordPress's own. */
+const compareStored = async (
+  measured: MeasuredSite,
+  stored: readonly string[],
+): Promise<Pick<LeftByWrite, 'stored' | 'left' | 'stale' | 'dropped'>> => {
+  const hits = await hitsAmong(measured, stored)
   const dropped = stored.filter((path) => !hits.has(path))
-  return { stored: stored.length, left: hits.size, stale: await staleAmong(site, hits), dropped }
+  return { stored: stored.length, left: hits.size, stale: await staleAmong(measured, hits), dropped }
 }
 
 const sendWrite = async (
@@ -145,13 +156,6 @@ const sendWrite = async (
   const text = await response.text()
   if (!response.ok) throw new Error(`${name}: ${response.status} ${text.slice(0, 300)}`)
 }
-
-const tagsOn = async ({ site, ids }: MeasuredSite): Promise<readonly string[]> =>
-  forAll(coreRoutes(ids), async (path) => {
-    const response = await fetch(`${site.origin}${root}${path}`)
-    await response.arrayBuffer()
-    return response.headers.get('trellis-tags') ?? ''
-  })
 
 /** Stores 34 different reads, performs each of six writes, and compares what is left with WordPress's own responses. */
 export const measureSite = async (
@@ -180,12 +184,10 @@ export const measureSite = async (
       await sendWrite(measured, write)
       writes.push({ write: write.name, ...(await compareStored(measured, stored)) })
     }
-    const tags = await tagsOn(measured)
-    return {
-      ...{ core, set, withCompanion, reads: reads.length, storedAtFirst, storedAtSecond, writes },
-      complete: tags.filter((one) => /;complete\b/.test(one)).length,
-      tagBytes: tags.map(({ length }) => length),
-    }
+    const tags = withCompanion
+      ? await forAll(coreRoutes(ids), (path) => tagsOf(measured.site.origin, path))
+      : []
+    return { core, set, withCompanion, reads: reads.length, storedAtFirst, storedAtSecond, writes, tags }
   } finally {
     await measured.stop()
   }
@@ -219,9 +221,9 @@ const percent = (share: number): string => `${(100 * share).toFixed(0)} %`
 
 /** One line for people. */
 export const line = (one: SiteMeasurement): string => {
-  const { core, set, withCompanion, reads, storedAtFirst, storedAtSecond, complete, tagBytes, writes } = one
+  const { core, set, withCompanion, reads, storedAtFirst, storedAtSecond, writes } = one
   const stale = writes.flatMap(({ stale }) => stale).length
-  const tags = withCompanion ? `; complete ${complete}/7, tags ${Math.max(...tagBytes)} bytes at most` : ''
+  const tags = withCompanion ? `; ${describeTags(one.tags)}` : ''
   return [
     `${set} on ${core}, ${withCompanion ? 'with' : 'without'} the companion:`,
     `stored at once ${storedAtFirst}/${reads}, at the second reading ${storedAtSecond}${tags};`,

@@ -1,7 +1,8 @@
 import { confirmPushes } from '../companion/keep.ts'
 import { createRandom } from '../promise-fuzz/random.ts'
 import { type Core, pluginsOf } from './archives.ts'
-import { compareStored, type MeasuredSite, openSite, storeAll } from './measure.ts'
+import { chooseCompared } from './choose-compared.ts'
+import { hitsAmong, type MeasuredSite, openSite, staleAmong, storeAll } from './measure.ts'
 import { randomWrites } from './random-writes.ts'
 import type { SiteWrite } from './writes.ts'
 
@@ -57,7 +58,6 @@ const isOlder = async ({ gateway }: MeasuredSite, path: string): Promise<boolean
   return stored !== (await (await fetch(url)).text())
 }
 
-/** Random writes through the gateway and, where the companion reports them, past it; every response that is left is compared. */
 /** Share of what was stored that a write left, in the mean. */
 export const meanShareLeft = ({ writes, kinds }: Pick<RandomResult, 'writes' | 'kinds'>): number =>
   Object.values(kinds).reduce((sum, { left }) => sum + left, 0) / writes
@@ -91,13 +91,42 @@ export const togetherOf = (runs: readonly RandomResult[]): RandomResult => {
   }
 }
 
+const describeDropped = (
+  { site }: MeasuredSite,
+  { name }: SiteWrite,
+  stored: readonly string[],
+  hits: ReadonlyMap<string, string>,
+  reportedBefore: number,
+): string => {
+  const changes = site.intake.pushes.slice(reportedBefore).flatMap((push) => push.changes)
+  const dropped = stored.filter((path) => !hits.has(path))
+  return `${name} dropped ${dropped.length} of ${stored.length}: ${dropped.join(' ')}; reported: ${JSON.stringify(changes)}`
+}
+
+/** After this many writes every response that is left is compared; COMPARE=all: after each. */
+const writesBetween = process.env['COMPARE'] === 'all' ? 1 : 10
+
+/** Random writes through the gateway and, where the companion reports them, past it; what they leave is compared with WordPress. */
 export const writeRandomly = async (run: RandomRun): Promise<RandomResult> => {
   const measured = await openSite(run.set, run.withCompanion, run.core)
   const random = createRandom(run.seed)
+  // Draws that depend on what is left must not change the writes of the seed.
+  const drawing = createRandom(run.seed)
   const kinds = randomWrites(measured.ids, pluginsOf(run.set))
   const older: string[] = []
   const shares: Shares = {}
   let [refused, bypassing, compared] = [0, 0, 0]
+  const compare = async (nth: number, write: SiteWrite, hits: ReadonlyMap<string, string>): Promise<void> => {
+    const comparesAll = (nth + 1) % writesBetween === 0 || nth + 1 === run.writes
+    const chosen = comparesAll ? hits : chooseCompared(hits, write, drawing)
+    compared += chosen.size
+    for (const path of await staleAmong(measured, chosen)) {
+      if (!(await isOlder(measured, path))) continue
+      const told = `seed ${run.seed}, at write ${nth} or one before it (COMPARE=all): ${JSON.stringify(write)}: ${path}`
+      older.push(told)
+      run.tell(`OLDER, ${told}`)
+    }
+  }
   const one = async (nth: number): Promise<void> => {
     const stored = await storeAll(measured, measured.paths, 4)
     const write = random.pick(kinds)(random)
@@ -105,23 +134,13 @@ export const writeRandomly = async (run: RandomRun): Promise<RandomResult> => {
     const reported = measured.site.intake.pushes.length
     bypassing += Number(isBypassing)
     refused += Number(!(await send(measured, write, isBypassing, run.tell)))
-    const result = await compareStored(measured, stored)
-    compared += result.left
+    const hits = await hitsAmong(measured, stored)
     const share = shareOf(shares, write.name)
     share.writes += 1
-    share.left += stored.length === 0 ? 0 : result.left / stored.length
-    if (process.env['SHOW_DROPPED'] === '1') {
-      const changes = measured.site.intake.pushes.slice(reported).flatMap((push) => push.changes)
-      run.tell(
-        `${write.name} dropped ${result.dropped.length} of ${stored.length}: ${result.dropped.join(' ')}; reported: ${JSON.stringify(changes)}`,
-      )
-    }
-    for (const path of result.stale) {
-      if (!(await isOlder(measured, path))) continue
-      const told = `seed ${run.seed}, write ${nth}${isBypassing ? ' past the gateway' : ''}: ${JSON.stringify(write)}: ${path}`
-      older.push(told)
-      run.tell(`OLDER, ${told}`)
-    }
+    share.left += stored.length === 0 ? 0 : hits.size / stored.length
+    if (process.env['SHOW_DROPPED'] === '1')
+      run.tell(describeDropped(measured, write, stored, hits, reported))
+    await compare(nth, write, hits)
   }
   try {
     for (let nth = 0; nth < run.writes; nth += 1) await one(nth)

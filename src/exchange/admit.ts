@@ -3,7 +3,7 @@ import { cacheKey } from '../cache/cache-read.ts'
 import { keepsContent } from '../cache/decide-caching.ts'
 import { GatewayError } from '../errors.ts'
 import { readBody } from '../http/bodies/read-body.ts'
-import type { Reservation } from '../http/bounds/byte-budget.ts'
+import { overheadOfChunk, type Reservation } from '../http/bounds/byte-budget.ts'
 import { addressGroup } from '../http/bounds/client-network.ts'
 import { type HeaderLines, requestHeader } from '../http/headers/header-lines.ts'
 import { discard, whenKnown } from '../http/message.ts'
@@ -227,11 +227,22 @@ const refuseTooMuch = ({ request, service }: MatchedContext, plan: ContentPlan):
   if (declared > max) throw new GatewayError('content_too_large', { detail: `At most ${max} bytes.` })
 }
 
-/** The content: read whole where the row checks it, otherwise the stream. Throws 413 and 415. */
-const contentOf = async (
+const tooManyBodies = (): GatewayError =>
+  new GatewayError('overloaded', { detail: 'Too many request bodies are in flight.', retryAfterSeconds: 1 })
+
+const streamOf = (content: Buffer): Readable =>
+  new Readable({
+    read() {
+      this.push(content)
+      this.push(null)
+    },
+  })
+
+/** The content: read whole where the row checks it, otherwise a stream. Throws 413 and 415. */
+const contentOf = (
   context: MatchedContext,
   reservation: Reservation,
-): Promise<ValidatedContext['content']> => {
+): ValidatedContext['content'] | Promise<Buffer> => {
   const { matching, request, method, service } = context
   const { content, headers, signal } = request
   if (content === undefined) return undefined
@@ -240,6 +251,11 @@ const contentOf = async (
     matching.kind === 'found' ? contract.contentPlan(method, matching.endpoint, headers) : 'stream'
   const plan = keepsContent(method, contract.policyFor(method, matching.path)) ? 'read' : byContract
   refuseTooMuch(context, plan)
+  // The content of an item is counted with its batch.
+  if (Buffer.isBuffer(content) && context.origin === 'client') {
+    if (!reservation.reserve(content.length + overheadOfChunk)) throw tooManyBodies()
+    return plan === 'stream' ? streamOf(content) : content
+  }
   return plan === 'stream' ? content : readContent(content, service.limits.bodyBytes, signal, reservation)
 }
 
@@ -347,7 +363,7 @@ export const validate = (
 ): ValidatedContext | ContractRefusal | Promise<ValidatedContext | ContractRefusal> => {
   const { recalled, request } = context
   if (request.content !== undefined)
-    return contentOf(context, reservation).then((content) => checked(context, content, report))
+    return whenKnown(contentOf(context, reservation), (content) => checked(context, content, report))
   if (recalled === undefined) return checked(context, undefined, report)
   return recalled.kind === 'valid' ? asReady(context, recalled, undefined) : recalled
 }
@@ -400,10 +416,5 @@ export const readContent = async (
   })
   if (reading.kind === 'whole') return reading.content
   discard(content)
-  throw reading.kind === 'too-large'
-    ? new GatewayError('content_too_large')
-    : new GatewayError('overloaded', {
-        detail: 'Too many request bodies are in flight.',
-        retryAfterSeconds: 1,
-      })
+  throw reading.kind === 'too-large' ? new GatewayError('content_too_large') : tooManyBodies()
 }

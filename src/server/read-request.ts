@@ -346,9 +346,9 @@ export class EdgeRequest implements GatewayRequest {
   readonly method: string
   readonly target: string
   readonly headers: RequestHeaders
-  readonly content: Readable | undefined
+  readonly content: Buffer | Readable | undefined
 
-  constructor(incoming: IncomingMessage, outgoing: ServerResponse, content?: Readable) {
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, content?: Buffer | Readable) {
     this.#outgoing = outgoing
     this.content = content
     this.method = incoming.method as string

@@ -8,7 +8,7 @@ import { isEventStream } from '../../http/headers/media-type.ts'
 import type { GatewayRequest, GatewayResponse } from '../../http/message.ts'
 import type { EdgeOptions } from '../edge-options.ts'
 import { Http2EdgeRequest } from '../listener/http2.ts'
-import { contentOf } from '../listener/request-content.ts'
+import { contentOf, RequestContent } from '../listener/request-content.ts'
 import { EdgeRequest, isHttp2, isReset } from '../read-request.ts'
 import { hasLeft, type ResponseSender } from '../send/response-sender.ts'
 import { createGathering } from '../send/send-response.ts'
@@ -39,7 +39,7 @@ const isUnderWay = (raw: ServerResponse): boolean =>
 
 /** The response to a request whose content is still arriving ends the connection, so it does not wait for the content. */
 const mayWait = ({ context: { request }, outgoing }: ReadyResponse): boolean =>
-  request.method === 'GET' || outgoing.req.complete
+  request.method === 'GET' || outgoing.req.complete || Buffer.isBuffer(request.content)
 
 /** The handler of the catch-all route: runs `handle` for each request, and sends its response. */
 export class RequestHandler {
@@ -60,7 +60,9 @@ export class RequestHandler {
       return
     }
     const context = this.receive(service, incoming, requestOf(incoming, outgoing), request.id)
-    contentOf(incoming)?.count(buffered.budget('request-body', context.client.address))
+    const content = contentOf(incoming)
+    if (content instanceof RequestContent)
+      content.count(buffered.budget('request-body', context.client.address))
     reply.hijack()
     const response = run(context)
     // From its first wait on (see decideShedding), until the connection has finished with the response, or the client has left.

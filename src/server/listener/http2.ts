@@ -32,9 +32,9 @@ export class Http2EdgeRequest implements GatewayRequest {
   readonly method: string
   readonly target: string
   readonly headers: RequestHeaders
-  readonly content: Readable | undefined
+  readonly content: Buffer | Readable | undefined
 
-  constructor(incoming: IncomingMessage, outgoing: ServerResponse, content: Readable | undefined) {
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, content: Buffer | Readable | undefined) {
     const { method, url, headers } = incoming as unknown as Http2Incoming
     this.#outgoing = outgoing as unknown as Http2Outgoing
     this.method = method

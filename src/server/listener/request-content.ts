@@ -424,12 +424,30 @@ export class RequestContent extends Readable {
 
 /** A request with its content. A WeakMap of both would keep old requests alive, as a Set would: docs/decisions/0013. */
 export class Http1Incoming extends IncomingMessage {
-  content: RequestContent | undefined = undefined
+  content: RequestContent | Buffer | undefined = undefined
+  /** Declared octets of a content that may have come with its head. */
+  shortBytes = 0
 }
 
-/** The content of a request that the listener has taken; undefined if it has none. */
-export const contentOf = (incoming: IncomingMessage): RequestContent | undefined =>
+/** The content of a request that the listener has taken, whole if it came with its head; undefined if it has none. */
+export const contentOf = (incoming: IncomingMessage): RequestContent | Buffer | undefined =>
   (incoming as Http1Incoming).content
+
+/** Begins a request once it is known whether its content has come with its head. */
+export const whenContentIsKnown = (incoming: IncomingMessage, begin: () => void): void => {
+  if ((incoming as Http1Incoming).shortBytes > 0) process.nextTick(begin)
+  else begin()
+}
+
+/** Most JSON is shorter. Such a content is in one piece, since its length is declared. */
+const maxShort = 16 * 1024
+
+/** 0 for a content that is none of these: in chunks, over HTTP/2, or asked for with 100 (Continue). */
+const shortBytesOf = ({ headers, httpVersionMajor }: IncomingMessage, awaitsContinue: boolean): number => {
+  const bytes = Number(headers['content-length'] ?? 0)
+  const isOther = httpVersionMajor !== 1 || awaitsContinue || headers['transfer-encoding'] !== undefined
+  return isOther || bytes > maxShort ? 0 : bytes
+}
 
 /** Creates the function to call for each request before anything reads it. */
 export const createRequestContents = (bounds: ContentBounds, reading: ReadingTurns) => {
@@ -450,14 +468,33 @@ export const createRequestContents = (bounds: ContentBounds, reading: ReadingTur
     const { stream } = incoming as unknown as Http2ServerRequest
     return stream.endAfterHeaders ? undefined : http2Source(stream, incoming.headers['content-length'])
   }
+  const takeStream = (request: Http1Incoming, outgoing: ServerResponse, awaitsContinue: boolean): void => {
+    const source = sourceOf(request, outgoing)
+    if (source === undefined) return
+    const content = new RequestContent(source, outgoing, shared, awaitsContinue)
+    request.content = content
+    open.add(content)
+  }
+  const takeShort = (request: Http1Incoming, outgoing: ServerResponse): void => {
+    const { shortBytes } = request
+    request.shortBytes = 0
+    if (request.readableLength < shortBytes) takeStream(request, outgoing, false)
+    else {
+      request.content = ownMemory(request.read() as Buffer)
+      request.resume()
+    }
+  }
   return {
     take: (incoming: IncomingMessage, outgoing: ServerResponse, awaitsContinue: boolean): void => {
-      const source = sourceOf(incoming, outgoing)
-      if (source === undefined) return
-      const content = new RequestContent(source, outgoing, shared, awaitsContinue)
       const request = incoming as Http1Incoming
-      request.content = content
-      open.add(content)
+      // What waits behind another response is counted from its first octet.
+      const shortBytes = outgoing.socket === null ? 0 : shortBytesOf(incoming, awaitsContinue)
+      if (shortBytes === 0) {
+        takeStream(request, outgoing, awaitsContinue)
+        return
+      }
+      request.shortBytes = shortBytes
+      process.nextTick(takeShort, request, outgoing)
     },
     close: (): void => clearInterval(timer),
   }

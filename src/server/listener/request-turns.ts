@@ -6,6 +6,7 @@ import { createFairTurns } from '../../http/bounds/fair-turns.ts'
 import type { EdgeEvent } from '../events.ts'
 import { isHttp2, isReset } from '../read-request.ts'
 import { currentResponse, responseBegins } from './connections.ts'
+import { whenContentIsKnown } from './request-content.ts'
 import { continueReading, pauseReading, readAsStream } from './socket-reading.ts'
 
 /**
@@ -127,7 +128,9 @@ export const createRequestTurns = (
   const streams = new Map<Http2Session, Exchange[]>()
 
   const take = ({ incoming, outgoing }: Exchange): void => {
-    if (!hasLeft(incoming)) handlers.current?.request(incoming, outgoing)
+    whenContentIsKnown(incoming, () => {
+      if (!hasLeft(incoming)) handlers.current?.request(incoming, outgoing)
+    })
   }
   const begin = (context: Exchange): void => {
     if (turns.mayBegin()) take(context)

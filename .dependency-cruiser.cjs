@@ -86,6 +86,7 @@ const packageHomes = {
   ioredis: '^src/cluster/',
   '@opentelemetry': '^src/observability/',
   'close-with-grace': '^src/cli/',
+  commander: '^src/cli/',
   jose: '^src/server/access/',
   re2js: '^src/(service|openapi)/',
   ajv: '^src/openapi/',

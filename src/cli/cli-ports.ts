@@ -21,7 +21,11 @@ type StartOptions = Required<Pick<GatewayOptions, 'configHash' | 'version' | 're
   readonly filled: unknown
 }
 
-export type TextOutput = { write(text: string): unknown }
+export type TextOutput = {
+  write(text: string): unknown
+  /** Of a terminal: its width. */
+  readonly columns?: number
+}
 
 /** The environment of the command line; tests replace it. */
 export type CliPorts = {
@@ -89,6 +93,9 @@ export const exitCodes = {
 } as const satisfies Record<string, { readonly code: number; readonly meaning: string }>
 
 export type ExitReason = keyof typeof exitCodes
+
+/** How a command ends; `running`: it has started a gateway. */
+export type End = ExitReason | 'running'
 
 type OutputPorts = { readonly stdout: Writable; readonly stderr: Writable; exit(code: number): void }
 

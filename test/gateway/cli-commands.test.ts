@@ -450,29 +450,6 @@ describe('--upstreams', () => {
 })
 
 describe('the command line', () => {
-  test.each([
-    [['--help']],
-    [['start', '--help']],
-    [['check', '-h']],
-    [['help']],
-    [['help', 'check']],
-    [['schema', '--help']],
-    [['routes', '--help']],
-    [['explain', '--help']],
-    [['init', '--help']],
-    [['status', '--help']],
-    [['purge', '--help']],
-    [['warm', '--help']],
-  ])('%j shows the usage', async (argv) => {
-    const { end, stdout } = await run(argv)
-    expect(stdout).toMatch(/^Usage: trellis /)
-    expect(end).toBe(0)
-  })
-
-  test.each(['--version', 'version'])('%s', async (word) => {
-    expect(await run([word])).toMatchObject({ end: 0, stdout: '1.2.3\n' })
-  })
-
   test.each(['start', 'check', 'routes'])(
     '%s without a configuration names the ways to give one, and --demo uses that of the demo',
     async (command) => {

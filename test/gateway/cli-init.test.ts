@@ -5,11 +5,11 @@ import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
 import type { CliPorts } from '../../src/cli/cli-ports.ts'
-import { writeInitialConfig } from '../../src/cli/commands/init.ts'
 import { writeFileSet } from '../../src/cli/commands/init-files.ts'
 import type { Config } from '../../src/config/config.ts'
 import { checkConfig, configWarnings } from '../../src/gateway/load-config.ts'
 import { allUpstreamIssues, siteFacts, upstreamFreshness } from '../../src/gateway/upstream-issues.ts'
+import { runCommand } from '../support/command.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 
@@ -30,19 +30,8 @@ const init = async (
   env: CliPorts['env'] = {},
   upstreamFreshness: CliPorts['upstreamFreshness'] = async () => 'unknown',
 ) => {
-  let stdout = ''
-  let stderr = ''
-  const ports = {
-    initFile,
-    packageFolder: new URL('../../', import.meta.url),
-    env,
-    upstreamIssues,
-    upstreamFreshness,
-    stdout: { write: (text: string) => (stdout += text) },
-    stderr: { write: (text: string) => (stderr += text) },
-    siteFacts,
-  }
-  return { end: await writeInitialConfig(ports, operands, force), stdout, stderr }
+  const ports = { initFile, env, upstreamIssues, upstreamFreshness, siteFacts }
+  return runCommand(['init', ...operands, ...(force ? ['--force'] : [])], ports)
 }
 
 const written = async (): Promise<Config> => {
@@ -87,7 +76,7 @@ describe('trellis init writes a valid configuration without warnings', () => {
     ],
   ])('%s', async (_description, operands, ways) => {
     const { end, stdout } = await init(operands)
-    expect(end).toBe('ok')
+    expect(end).toBe(0)
     expect(stdout).toContain(`${initFile} written. Next:\n`)
     expect(stdout).toContain('trellis check')
     expect(wayOf(await written())).toEqual(ways)
@@ -149,7 +138,7 @@ describe('trellis init wordpress asks the site where its REST API is', () => {
   ])('given %j it finds %s', async (path, root) => {
     site.script = responses(root)
     const { end, stdout } = await init(['wordpress', site.origin + path], false, siteFacts)
-    expect([end, stdout]).toEqual(['ok', expect.stringContaining(`announces its REST API at ${root}.`)])
+    expect([end, stdout]).toEqual([0, expect.stringContaining(`announces its REST API at ${root}.`)])
     expect(stdout).toContain('The companion is not installed')
     expect(wayOf(await written())[0]).toBe(`wordpress ${root} ${site.origin} ${root} target`)
   })
@@ -190,14 +179,14 @@ describe('trellis init wordpress asks the site where its REST API is', () => {
             )
           }
     const { end, stdout } = await init(['wordpress', site.origin], false, siteFacts)
-    expect([end, stdout]).toEqual(['ok', expect.stringContaining(`/wp-json is assumed. `)])
+    expect([end, stdout]).toEqual([0, expect.stringContaining(`/wp-json is assumed. `)])
     expect(stdout).toContain(fault)
     expect(wayOf(await written())[0]).toContain('wordpress /wp-json ')
   })
 
   test('a site that does not answer is no fault', async () => {
     const { end, stdout } = await init(['wordpress', 'http://127.0.0.1:1'], false, siteFacts)
-    expect([end, stdout]).toEqual(['ok', expect.stringContaining('does not respond (ECONNREFUSED)')])
+    expect([end, stdout]).toEqual([0, expect.stringContaining('does not respond (ECONNREFUSED)')])
   })
 })
 
@@ -252,19 +241,19 @@ describe('trellis init writes nothing', () => {
   test('over a file that is there already, except with --force', async () => {
     await writeFile(initFile, 'mine: true\n')
     expect(await init(['open'])).toEqual({
-      end: 'fileExists',
+      end: 8,
       stdout: '',
       stderr: `trellis: ${initFile} exists already; --force replaces it\n`,
     })
     expect(await readFile(initFile, 'utf8')).toBe('mine: true\n')
-    expect((await init(['open'], true)).end).toBe('ok')
+    expect((await init(['open'], true)).end).toBe(0)
     await written()
   })
 
   test('in a folder that does not exist', async () => {
     initFile = join(folder, 'missing/trellis.yaml')
     const { end, stderr } = await init(['open'])
-    expect(end).toBe('fileExists')
+    expect(end).toBe(8)
     expect(stderr).toBe(`trellis: ${initFile} cannot be written (ENOENT)\n`)
   })
 
@@ -276,8 +265,9 @@ describe('trellis init writes nothing', () => {
     ['open', 'http://a//b'],
   ])('for an upstream that is no http URL with a plain path: %s %s', async (kind, url) => {
     const { end, stderr } = await init([kind, url])
-    expect(end).toBe('usage')
-    expect(stderr).toContain(`init ${kind} expects the http or https URL of the upstream`)
+    expect(end).toBe(2)
+    expect(stderr).toContain('Expected the http or https URL of the upstream')
+    expect(stderr).toContain(`Try: trellis init ${kind} --help`)
   })
 })
 

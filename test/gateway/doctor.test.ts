@@ -3,10 +3,9 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import type { CliPorts } from '../../src/cli/cli-ports.ts'
-import { runCli } from '../../src/cli/run-cli.ts'
 import { examine } from '../../src/gateway/doctor.ts'
 import { keyPair } from '../support/certificates.ts'
+import { runCommand } from '../support/command.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
 
@@ -24,15 +23,8 @@ afterAll(async () => {
 const doctor = async (config: object, words: readonly string[] = []) => {
   const file = join(folder, 'trellis.yaml')
   await writeFile(file, JSON.stringify(config))
-  let stdout = ''
-  const ports = {
-    argv: ['doctor', '-c', file, ...words],
-    env: {},
-    stdout: { write: (text: string) => (stdout += text) },
-    stderr: { write: (text: string) => (stdout += text) },
-    examine,
-  } satisfies Partial<CliPorts>
-  const end = await runCli(ports as unknown as CliPorts)
+  const { end, ...output } = await runCommand(['doctor', '-c', file, ...words], { examine })
+  const stdout = output.stdout + output.stderr
   return { end, stdout, lines: stdout.trimEnd().split('\n') }
 }
 

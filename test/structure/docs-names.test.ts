@@ -1,10 +1,10 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readCommandLine } from '../../src/cli/command-line.ts'
 import { errorTable } from '../../src/errors.ts'
 import { checkConfig } from '../../src/gateway/load-config.ts'
 import { metricTable } from '../../src/observability/metrics/registry.ts'
+import { refusalOf } from '../support/command.ts'
 
 const pages = (await readdir('docs')).filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`)
 const files = ['README.md', 'CONTRIBUTING.md', ...pages]
@@ -115,7 +115,7 @@ test.each([...files, settings])('%s: every key of the configuration that it name
   expect(meant.filter((name) => !keys.has(name))).toEqual([])
 })
 
-test.each(files)('%s: every command of trellis that it shows is understood', (file) => {
+test.each(files)('%s: every command of trellis that it shows is understood', async (file) => {
   const shown = found(textOf(file), /(?:^|`|\$ |npx )trellis ([a-z][^`#\n]*)/gm)
   // Words as a shell splits them, as far as the documents quote.
   const words = (line: string): string[] =>
@@ -124,10 +124,14 @@ test.each(files)('%s: every command of trellis that it shows is understood', (fi
     const end = line.findIndex((word) => word === '|' || word === '&')
     return end < 0 ? line : line.slice(0, end)
   }
-  const misunderstood = shown.filter(
-    (line) => readCommandLine(firstCommand(words(line.replace(/\bURL\b/g, '/path')))).kind === 'fault',
+  const refusals = await Promise.all(
+    shown.map((line) =>
+      refusalOf(
+        firstCommand(words(line.replaceAll(/[[\]]/g, '').replace(/\bURL\b/g, 'http://a.example/path'))),
+      ),
+    ),
   )
-  expect(misunderstood).toEqual([])
+  expect(shown.filter((_, index) => refusals[index] !== undefined)).toEqual([])
 })
 
 const decisions = (await readdir('docs/decisions')).map((file) => `docs/decisions/${file}`)

@@ -1,19 +1,12 @@
 import type { WarmResponse } from '../../admin/operator.ts'
 import type { StatusReport } from '../../admin/status-report.ts'
 import { parsedJson } from '../../http/json-text.ts'
+import type { AdminAddress } from '../admin-address.ts'
 import type { ExitReason, TextOutput } from '../cli-ports.ts'
-import type { PurgeOptions } from '../command-line.ts'
+import type { PurgeOptions } from '../options.ts'
 import { jsonText, printable, textTable } from '../texts.ts'
 
-/** The admin side of a running gateway, as the command line reaches it. */
-export type AdminAddress = {
-  /** Without a slash at its end. */
-  readonly url: string
-  /** '' for none. */
-  readonly token: string
-}
-
-type AdminCommand = {
+export type AdminCommand = {
   readonly stdout: TextOutput
   readonly stderr: TextOutput
   readonly address: AdminAddress
@@ -109,17 +102,9 @@ const countText = (count: number, noun: string): string => `${count} ${noun}${co
 type PurgeResponse = { readonly entries: number; readonly warming?: number }
 
 export const purge = (command: AdminCommand, options: PurgeOptions): Promise<ExitReason> => {
-  const { urls, tags, prefixes, all, service, soft, dryRun, warm } = options
-  const body = {
-    ...(all ? { all } : {}),
-    ...(urls.length === 0 ? {} : { urls }),
-    ...(tags.length === 0 ? {} : { tags }),
-    ...(prefixes.length === 0 ? {} : { prefixes }),
-    ...(service === undefined ? {} : { service }),
-    mode: soft ? 'soft' : 'hard',
-    dryRun,
-    warm,
-  }
+  const { url: urls, tag: tags, prefix: prefixes, all, service, soft = false, dryRun = false } = options
+  const mode = soft ? 'soft' : 'hard'
+  const body = { all, urls, tags, prefixes, service, mode, dryRun, warm: options.warm ?? 0 }
   const effect = dryRun ? 'would be removed' : soft ? 'marked stale' : 'removed'
   return run<PurgeResponse>(command, ['/cache/purge', body], ({ entries, warming = 0 }) => {
     const again = warming === 0 ? '' : `, ${warming} fetched again in the background`

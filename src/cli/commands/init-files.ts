@@ -27,7 +27,7 @@ const imageOfPackage = (text: string): string =>
 const unitOfPackage = (text: string, folder: string): string =>
   text.replaceAll('/opt/trellis', folder).replaceAll('=/usr/bin/node ', `=${process.execPath} `)
 
-export const fileSets = {
+const fileSets = {
   companion: {
     files: [
       { from: 'deploy/wordpress/trellis.php', to: 'trellis.php' },
@@ -70,8 +70,6 @@ export const fileSets = {
 } satisfies Readonly<Record<string, FileSet>>
 
 export type FileSetName = keyof typeof fileSets
-
-export const isFileSet = (word: string): word is FileSetName => Object.hasOwn(fileSets, word)
 
 const exists = (path: string): Promise<boolean> =>
   access(path).then(

@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { closestName } from '../../config/fault.ts'
 import { checkConfig } from '../../gateway/load-config.ts'
 import type { CliPorts, ExitReason } from '../cli-ports.ts'
 import {
@@ -11,11 +10,9 @@ import {
   documentServiceLines,
   quoted,
   readDocument,
-  readUpstream,
-  type UpstreamUrl,
 } from '../document-config.ts'
 import { printable } from '../texts.ts'
-import { fileSets, isFileSet } from './init-files.ts'
+import { readUpstream, type UpstreamUrl } from '../upstream-url.ts'
 
 /** What `trellis init` writes, or why it writes nothing. */
 type Initial =
@@ -26,7 +23,6 @@ type Initial =
       /** What the upstream said of itself, or why it was not asked. */
       readonly hints?: readonly string[]
     }
-  | { readonly kind: 'fault'; readonly message: string }
   | { readonly kind: 'document-faults'; readonly messages: readonly string[] }
 
 type InitPorts = Pick<
@@ -40,8 +36,6 @@ type InitPorts = Pick<
   | 'upstreamIssues'
   | 'upstreamFreshness'
 >
-
-const fault = (message: string): Initial => ({ kind: 'fault', message })
 
 const cacheLines: Readonly<Record<'by-upstream' | 'by-rule', readonly string[]>> = {
   'by-upstream': [
@@ -166,29 +160,6 @@ const wordpressLines = (
 
 const defaultUrls = { wordpress: 'http://127.0.0.1:8000', open: 'http://127.0.0.1:3000' } as const
 
-const isKind = (word: string): word is keyof typeof defaultUrls => Object.hasOwn(defaultUrls, word)
-
-const urlFault = (kind: string, word: string, usual: string): Initial => {
-  const suggestion = `https://${word}`
-  const example = readUpstream(suggestion) === undefined ? usual : suggestion
-  return fault(
-    `init ${kind} expects the http or https URL of the upstream, without a credential, e.g. ${example}`,
-  )
-}
-
-const kinds = [...Object.keys(defaultUrls), 'openapi', ...Object.keys(fileSets)]
-
-const kindFault = (word: string): Initial => {
-  const near =
-    readUpstream(word) === undefined
-      ? closestName(word, kinds)
-      : `init wordpress ${word}, or init open ${word}`
-  const suggestion = near === undefined ? '' : ` (did you mean ${near}?)`
-  return fault(
-    `init ${JSON.stringify(word)}: expected wordpress, openapi or open, or companion, dashboards, systemd or compose${suggestion}`,
-  )
-}
-
 /** The path of a document as the configuration file names it. */
 const pathFrom = (folder: string, file: string): string => {
   if (isAbsolute(file)) return file
@@ -211,16 +182,16 @@ const reachHints = async (
 }
 
 /** The configuration for `trellis init openapi FILE [URL]`. */
-const documentInitial = async (operands: readonly string[], ports: InitPorts): Promise<Initial> => {
+const documentInitial = async (
+  file: string,
+  url: UpstreamUrl | undefined,
+  ports: InitPorts,
+): Promise<Initial> => {
   const { initFile } = ports
-  const [file, url] = operands
-  if (file === undefined)
-    return fault('init openapi expects the file of a document, e.g. trellis init openapi pets.yaml')
-  if (url !== undefined && readUpstream(url) === undefined) return urlFault('openapi', url, defaultUrls.open)
   const path = pathFrom(dirname(resolve(initFile)), file)
   const reading = await readDocument(path, dirname(initFile))
   if (reading.kind === 'faults') return { kind: 'document-faults', messages: reading.messages }
-  const namedUpstream = url === undefined ? documentServer(reading.document) : readUpstream(url)
+  const namedUpstream = url ?? documentServer(reading.document)
   // A server that is only a path is on the host that clients ask.
   const { server } = reading.document
   const assumed = server?.startsWith('/') === true ? readUpstream(defaultUrls.open + server) : undefined
@@ -268,17 +239,15 @@ const advertisedSite = async (upstream: UpstreamUrl, siteFacts: CliPorts['siteFa
   }
 }
 
-/** The configuration for `trellis init [wordpress | open] [URL]` and `trellis init openapi FILE [URL]`. */
-const initialConfig = async (operands: readonly string[], ports: InitPorts): Promise<Initial> => {
-  const [kind = 'open', ...words] = operands
-  if (kind === 'openapi') return documentInitial(words, ports)
-  if (isFileSet(kind))
-    return fault(`init ${kind} expects the folder to write to, e.g. trellis init ${kind} ./${kind}`)
-  const [url, ...excess] = words
-  if (!isKind(kind)) return kindFault(kind)
-  if (excess.length > 0) return fault(`init ${kind} takes one URL`)
-  const upstream = readUpstream(url ?? defaultUrls[kind])
-  if (upstream === undefined) return urlFault(kind, url ?? '', defaultUrls[kind])
+/** What `trellis init` is asked for; without a URL the file has a usual one. */
+export type InitRequest =
+  | { readonly kind: 'wordpress' | 'open'; readonly url: UpstreamUrl | undefined }
+  | { readonly kind: 'openapi'; readonly document: string; readonly url: UpstreamUrl | undefined }
+
+const initialConfig = async (request: InitRequest, ports: InitPorts): Promise<Initial> => {
+  const { kind, url } = request
+  if (kind === 'openapi') return documentInitial(request.document, url, ports)
+  const upstream = url ?? (readUpstream(defaultUrls[kind]) as UpstreamUrl)
   const setTargets = url === undefined ? [`set upstream.targets, now ${defaultUrls[kind]}`] : []
   const next = [...setTargets, 'trellis check --upstreams', 'trellis start']
   if (kind === 'open') return openInitial(upstream, url !== undefined, next, ports)
@@ -300,19 +269,15 @@ const commandOf = ({ env }: InitPorts, step: string): string =>
 /** Writes the file; one that is there already is replaced only with `force`. */
 export const writeInitialConfig = async (
   ports: InitPorts,
-  operands: readonly string[],
+  request: InitRequest,
   force: boolean,
 ): Promise<ExitReason> => {
   const { initFile, packageFolder, stdout, stderr } = ports
-  const initial = await initialConfig(operands, ports)
+  const initial = await initialConfig(request, ports)
   if (initial.kind === 'document-faults') {
     for (const message of initial.messages) stderr.write(printable(`${message}\n`))
     stderr.write('Mend the document, or name another one: trellis init openapi FILE\n')
     return 'configFaults'
-  }
-  if (initial.kind === 'fault') {
-    stderr.write(`trellis: ${initial.message}\nTry: trellis init --help\n`)
-    return 'usage'
   }
   try {
     // With `wx` a file that is there already stays as it is.

@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startDocumentMock } from '../../../demo/document-mock.ts'
 import { sampleOf } from '../../../demo/document-sample.ts'
-import { writeInitialConfig } from '../../../src/cli/commands/init.ts'
+import type { CliPorts } from '../../../src/cli/cli-ports.ts'
 import { readDocument } from '../../../src/cli/document-config.ts'
-import { runCli } from '../../../src/cli/run-cli.ts'
 import { checkConfig, configWarnings } from '../../../src/gateway/load-config.ts'
 import type { ApiDocument } from '../../../src/openapi/document/api-document.ts'
+import { runCommand } from '../../support/command.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 
 /* biome-ignore-start lint/suspicious/noTemplateCurlyInString: references that a document may have in its texts */
@@ -26,20 +26,14 @@ afterEach(() => rm(folder, { recursive: true }))
 
 const init = async (...operands: readonly string[]) => {
   const initFile = join(folder, 'trellis.yaml')
-  let stdout = ''
-  let stderr = ''
-  const ports = {
+  const ports: Partial<CliPorts> = {
     initFile,
-    stdout: { write: (text: string) => (stdout += text) },
-    stderr: { write: (text: string) => (stderr += text) },
     siteFacts: () => Promise.reject(new Error('there is no site')),
     upstreamIssues: async () => [],
-    upstreamFreshness: async () => 'unknown' as const,
-    packageFolder: new URL('../../../', import.meta.url),
-    env: {},
+    upstreamFreshness: async () => 'unknown',
   }
-  const end = await writeInitialConfig(ports, ['openapi', ...operands], false)
-  return { end, stdout, stderr, text: end === 'ok' ? await readFile(initFile, 'utf8') : '' }
+  const { end, stdout, stderr } = await runCommand(['init', 'openapi', ...operands], ports)
+  return { end, stdout, stderr, text: end === 0 ? await readFile(initFile, 'utf8') : '' }
 }
 
 const configOf = async (text: string) => {
@@ -57,7 +51,7 @@ const activated = (text: string): string =>
 describe('trellis init openapi writes a configuration for a document', () => {
   test('with its operations, and rules that check accepts once they are in force', async () => {
     const { end, text, stdout } = await init(petstore)
-    expect(end).toBe('ok')
+    expect(end).toBe(0)
     expect(stdout).toMatch(/Next:\n {2}trellis check --upstreams\n {2}trellis start\n$/)
     const config = await configOf(text)
     expect(configWarnings(config)).toEqual([])
@@ -122,7 +116,7 @@ describe('trellis init openapi writes a configuration for a document', () => {
 
   test('of the shipped example, with the URL of its upstream', async () => {
     const { end, text } = await init(pets, 'http://10.0.0.7:8080/v1')
-    expect(end).toBe('ok')
+    expect(end).toBe(0)
     expect((await configOf(activated(text))).services).toMatchObject([
       { name: 'pets', mount: '/v1', upstream: { targets: ['http://10.0.0.7:8080'], basePath: '/v1' } },
     ])
@@ -168,7 +162,7 @@ describe('trellis init openapi writes a configuration for a document', () => {
     expect(text).toContain(`document: ${JSON.stringify(join(folder, 'api.yaml'))}`)
     const before = process.cwd()
     const relative = await init('nothing.yaml')
-    expect(relative).toMatchObject({ end: 'configFaults' })
+    expect(relative).toMatchObject({ end: 1 })
     expect(process.cwd()).toBe(before)
   })
 
@@ -192,18 +186,18 @@ describe('trellis init openapi writes a configuration for a document', () => {
   })
 
   test.each([
-    ['no document', [], 'init openapi expects the file of a document'],
-    ['no URL', [pets, 'ftp://a'], 'init openapi expects the http or https URL of the upstream'],
+    ['no document', [], "missing required argument 'file'"],
+    ['no URL', [pets, 'ftp://a'], 'Expected the http or https URL of the upstream'],
   ])('%s is a wrong command line', async (_title, operands, message) => {
     const { end, stderr } = await init(...operands)
-    expect(end).toBe('usage')
+    expect(end).toBe(2)
     expect(stderr).toContain(message)
   })
 
   test('faults of the document are listed with their line, and nothing is written', async () => {
     await writeFile(join(folder, 'api.yaml'), 'openapi: 3.1.0\npaths:\n  x: { get: {} }\n')
     const { end, stderr } = await init(join(folder, 'api.yaml'))
-    expect(end).toBe('configFaults')
+    expect(end).toBe(1)
     expect(stderr).toBe(
       'api.yaml:3:3 a path starts with "/"\nMend the document, or name another one: trellis init openapi FILE\n',
     )
@@ -315,22 +309,11 @@ describe('trellis start --demo openapi answers with the examples of the document
 
 describe('the command line of the demo with a document', () => {
   const run = async (...argv: readonly string[]) => {
-    let stderr = ''
     let started: unknown
     const watched: string[] = []
-    const end = await runCli({
-      argv,
+    const { end, stderr } = await runCommand(argv, {
       env: { TRELLIS_PORT: '8081' },
-      version: '1.2.3',
-      defaultFile: undefined,
       demoFile: 'config/gateway.yaml',
-      packageFolder: new URL('../../../', import.meta.url),
-      initFile: join(folder, 'trellis.yaml'),
-      upstreamFreshness: async () => 'unknown',
-      readInput: async () => '',
-      handedConfig: undefined,
-      stdout: { write: () => true },
-      stderr: { write: (text) => (stderr += text) },
       startGateway: async (config) => {
         started = config.services.map(({ contract, upstream: { targets } }) => `${contract} ${targets}`)
         return {
@@ -342,14 +325,7 @@ describe('the command line of the demo with a document', () => {
           drain: async () => 'finished',
         }
       },
-      describeRoutes: async () => ({ lines: [], unread: [], refused: [] }),
-      siteFacts: async () => ({ root: undefined, fault: undefined, hasCompanion: false }),
       upstreamIssues: async () => [],
-      upstreamHints: async () => [],
-      documentHints: async () => [],
-      driftReport: async () => [],
-      examine: async () => [],
-      explain: async () => ({}) as never,
       reloadOnChange: (_gateway, files) => watched.push(...files()),
       stopOnSignal: () => {},
     })
@@ -365,19 +341,15 @@ describe('the command line of the demo with a document', () => {
   })
 
   test.each([
-    [
-      ['start', 'openapi', petstore],
-      'start takes options only: name a configuration with -c FILE, or an OpenAPI document with --demo openapi FILE, found "',
-    ],
-    [
-      ['start', '--demo', 'openapi'],
-      'start takes options only: name a configuration with -c FILE, or an OpenAPI document with --demo openapi FILE, found "',
-    ],
-    [['start', '--demo', 'open', petstore], 'start takes options only: '],
-  ])('%j is a wrong command line', async (argv, message) => {
+    [['start', 'openapi', petstore]],
+    [['start', '--demo', 'openapi']],
+    [['start', '--demo', 'open', petstore]],
+  ])('%j is a wrong command line', async (argv) => {
     const { end, stderr } = await run(...argv)
     expect(end).toBe(2)
-    expect(stderr).toContain(message)
+    expect(stderr).toContain(
+      'name a configuration with -c FILE, or an OpenAPI document with --demo openapi FILE',
+    )
   })
 
   test('faults of the document are listed', async () => {

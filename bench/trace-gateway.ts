@@ -3,8 +3,10 @@ import { Cache } from '../src/cache/cache.ts'
 import { createPartitions } from '../src/cache/cache-read.ts'
 import type { Clock } from '../src/clock.ts'
 import type { Config, SiteConfig } from '../src/config/config.ts'
-import { arrived, ConfigSnapshot, type Service } from '../src/exchange/exchange.ts'
+import { ConfigSnapshot } from '../src/exchange/config-snapshot.ts'
 import { type HandleDeps, handle } from '../src/exchange/handle.ts'
+import { arrived } from '../src/exchange/request-context.ts'
+import type { Service } from '../src/exchange/service.ts'
 import { createWritesInFlight } from '../src/exchange/writes-in-flight.ts'
 import { startEmbedded } from '../src/gateway/contracts.ts'
 import { checkConfig } from '../src/gateway/load-config.ts'
@@ -114,6 +116,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
     limits: undefined,
     compress: undefined,
     overload: undefined,
+    batchOf: () => built.batch,
     watches: [],
     spans: undefined,
   }

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { ServiceConfig, SiteConfig } from '../config/config.ts'
-import type { LocalRequest, Run, Service } from '../exchange/exchange.ts'
 import type { IdempotencyStore, ReplayedResponse } from '../exchange/ports.ts'
+import type { HandleBatch, HandleRequest, LocalRequest } from '../exchange/request-context.ts'
 import { inTurns, type Pieces } from '../http/bodies/turns.ts'
 import type { ByteBudget, Reservation } from '../http/bounds/byte-budget.ts'
 import { addressGroup } from '../http/bounds/client-network.ts'
@@ -294,7 +294,7 @@ export const buildBatch = (
   config: ServiceConfig,
   { errors, items, keyHeaders }: Contract,
   options: BatchParts,
-): Service['local']['batch'] => {
+): HandleBatch | undefined => {
   const configured = 'batch' in config ? config.batch : undefined
   if (configured === undefined) return undefined
   const settings = { split: 'item' as const, ...configured }
@@ -329,7 +329,7 @@ export const buildBatch = (
 
   const requestOf = (
     context: LocalRequest,
-    run: Run,
+    run: HandleRequest,
     signal: AbortSignal,
     reservation: Reservation,
   ): BatchRequest => {
@@ -361,7 +361,11 @@ export const buildBatch = (
     }
   }
 
-  const inOne = async (context: LocalRequest, run: Run, signal: AbortSignal): Promise<ReplayedResponse> => {
+  const inOne = async (
+    context: LocalRequest,
+    run: HandleRequest,
+    signal: AbortSignal,
+  ): Promise<ReplayedResponse> => {
     const reservation = options.budget('batch-item', context.client.address)
     try {
       const { status, content } = await batch(requestOf(context, run, signal, reservation))

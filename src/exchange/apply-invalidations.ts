@@ -1,6 +1,6 @@
 import type { Cache } from '../cache/cache.ts'
 import type { Invalidation } from '../cache/invalidation.ts'
-import type { ValidatedContext } from './exchange.ts'
+import type { ValidatedContext } from './request-context.ts'
 import type { Reaching } from './write/write-invalidations.ts'
 
 type Invalidator = Parameters<Cache['invalidate']>[1]
@@ -59,7 +59,7 @@ export const invalidateWrite = (
   const documentsStale = (name: string, collection: string): void =>
     [service, ...snapshot.sharing(service)]
       .find((candidate) => candidate.name === name)
-      ?.local.documents?.written(collection)
+      ?.documents?.written(collection)
   const entries = applyInvalidations(invalidations, cache, documentsStale, 'write')
   const tags = invalidations.flatMap((invalidation) => ('tag' in invalidation ? [invalidation.tag] : []))
   record.invalidated = { tags, entries: entries + (record.invalidated?.entries ?? 0) }

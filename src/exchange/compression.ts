@@ -23,7 +23,7 @@ import {
 import { memoize } from '../http/memo.ts'
 import type { GatewayRequest, GatewayResponse, ResponseOrPromise } from '../http/message.ts'
 import { isHead } from '../http/methods.ts'
-import type { ValidatedContext } from './exchange.ts'
+import type { ValidatedContext } from './request-context.ts'
 
 export type CompressOptions = {
   /** Best first. */

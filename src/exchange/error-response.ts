@@ -8,7 +8,7 @@ import type { ErrorShape, Invalid, RefusedRequest } from '../service/contract.ts
 import { type ErrorPage, errorPagePolicy, plainErrorPage } from '../service/error-page.ts'
 import { methodOverrideHeader } from '../service/method-override.ts'
 import { problemShape } from '../service/problem.ts'
-import type { Service } from './exchange.ts'
+import type { Service } from './service.ts'
 
 /** A response that the gateway makes itself, complete with its framing. */
 const madeResponse = (

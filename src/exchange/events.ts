@@ -2,7 +2,17 @@ import type { BypassReason } from '../cache/decide-caching.ts'
 import type { WriteDetail } from '../cache/events.ts'
 import type { UndeclaredParameters } from '../service/contract.ts'
 import type { AccessRefusal } from './access.ts'
-import type { WriteState } from './write-state.ts'
+
+/**
+ * How far a write got. `partly-sent`: an octet of its body left for the upstream. `open`: its response has begun. `ended`: its whole
+ * response was read. `broken-off`: it was sent, and its whole response was not read.
+ */
+export const writeStates = ['not-sent', 'partly-sent', 'sent', 'open', 'ended', 'broken-off'] as const
+
+export type WriteState = (typeof writeStates)[number]
+
+/** How far a write got, for its client; undefined: its response says it. */
+export type WriteOutcome = 'not-sent' | 'unknown' | undefined
 
 /** `batch` for an item of a batch, `verify` for a stored response that is fetched again to be compared, `client` for all others. */
 export type ExchangeOrigin = 'client' | 'batch' | 'verify'

@@ -7,14 +7,18 @@ import type { GatewayResponse } from '../http/message.ts'
 import { isOptions } from '../http/methods.ts'
 import type { ContentInspector } from '../service/contract.ts'
 import type { ForwardRequest } from '../upstream/messages.ts'
-import { checkedContent, readContent, type ShedOptions, shed } from './admit.ts'
-import { inSpan, type OpenSpans, type Outgoing, upstreamTarget, type ValidatedContext } from './exchange.ts'
+import { shed } from './admit/overload.ts'
+import { checkedContent, readContent } from './admit/request-content.ts'
 import { codingsToPass } from './forward/accepted-codings.ts'
 import { nextMaxForwards } from './forward/max-forwards.ts'
+import type { Outgoing } from './forward/outgoing.ts'
 import { sentHeaders } from './forward/sent-headers.ts'
 import { hasTagCondition, ownConditions, tagConditions } from './forward/tag-conditions.ts'
 import { publicInterim, publicResponse, translatedContent } from './forward/translate.ts'
-import type { ForwardingFacts } from './ports.ts'
+import type { ForwardingFacts, ShedOptions } from './ports.ts'
+import type { ValidatedContext } from './request-context.ts'
+import { upstreamTarget } from './service.ts'
+import { inSpan, type OpenSpans } from './spans.ts'
 
 export type ForwardDeps = {
   readonly forwarding: ForwardingFacts
@@ -123,7 +127,7 @@ const sendTranslated = (
 /** Sends the request to the upstream, which queues, tries and retries it. Names and URLs become the upstream's, and public again in the response. */
 export const forward = async (deps: ForwardDeps, outgoing: Outgoing): Promise<GatewayResponse> => {
   const { context: requestContext } = outgoing
-  shed(requestContext, deps.overload)
+  shed(requestContext, outgoing.effect, deps.overload)
   const content = await translatedContent(requestContext)
   const response = await inSpan(
     deps.spans,

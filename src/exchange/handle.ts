@@ -4,26 +4,23 @@ import { unlimited } from '../http/bounds/byte-budget.ts'
 import type { HeaderLines } from '../http/headers/header-lines.ts'
 import { type GatewayResponse, type ResponseOrPromise, withAdded } from '../http/message.ts'
 import { type Decision, decide, ownOf } from '../service/decide.ts'
-import {
-  authenticate,
-  authorize,
-  authorizeContent,
-  countRequest,
-  match,
-  overloaded,
-  type RateLimitOptions,
-  validate,
-} from './admit.ts'
+import { authenticate, authorize, authorizeContent } from './admit/authorize.ts'
+import { match } from './admit/match.ts'
+import { shedBatch } from './admit/overload.ts'
+import { countRequest, type RateLimitOptions } from './admit/rate-limits.ts'
+import { validate } from './admit/validate.ts'
 import type { CompressResponse } from './compression.ts'
-import { asKeyed, inSpan, type Outgoing, type RequestContext, type ValidatedContext } from './exchange.ts'
 import { conditional } from './finish/conditional.ts'
+import { type FinishDeps, failure, finish, refusal } from './finish/finish.ts'
 import { addCorsHeaders } from './finish/own-cors-headers.ts'
-import { type FinishDeps, failure, finish, refusal } from './finish.ts'
 import { lastRecipient } from './forward/max-forwards.ts'
+import type { Outgoing } from './forward/outgoing.ts'
 import { type ForwardDeps, forward, passedOn } from './forward.ts'
 import type { CacheDeps, ExchangeWatch } from './ports.ts'
 import { responseList } from './read/list-of-requests.ts'
 import { readThrough } from './read.ts'
+import { asKeyed, type HandleBatch, type RequestContext, type ValidatedContext } from './request-context.ts'
+import { inSpan } from './spans.ts'
 import { noticeTasks } from './write/scheduled-tasks.ts'
 import { write } from './write.ts'
 
@@ -31,6 +28,8 @@ import { write } from './write.ts'
 export type HandleDeps = FinishDeps &
   CacheDeps &
   ForwardDeps & {
+    /** Of a service with a batch route. */
+    readonly batchOf: (service: string) => HandleBatch | undefined
     readonly limits: RateLimitOptions | undefined
     readonly compress: CompressResponse | undefined
     /** The access log and traces. */
@@ -80,7 +79,7 @@ const responded = async (deps: HandleDeps, requestContext: RequestContext): Prom
     if ('response' in ready)
       return withLimits(refusal(deps, requestContext, ready.code, ready.response), limitHeaders)
     authorizeContent(ready, deps.report) // 401
-    const reply = act(deps, ready, decisionOf(ready))
+    const reply = act(deps, ready, decisionOf(deps, ready))
     const response = reply instanceof Promise ? await reply : reply
     const coded = deps.compress?.(ready, response) ?? response
     const encoded = coded instanceof Promise ? await coded : coded
@@ -94,11 +93,13 @@ const withLimits = (response: GatewayResponse, headers: HeaderLines | undefined)
   headers === undefined ? response : withAdded(response, headers)
 
 /** What to do with the request. `write` finds out later which writes are harmless: the contract may have to read their content. */
-const decisionOf = (context: ValidatedContext): Decision => {
-  const { documents, batch } = context.service.local
+const decisionOf = (deps: HandleDeps, context: ValidatedContext): Decision => {
+  const { documents, name } = context.service
   return (
-    ownOf(context.matching, { documents: documents !== undefined, batch: batch !== undefined }) ??
-    forwardingOf(context)
+    ownOf(context.matching, {
+      documents: documents !== undefined,
+      batch: deps.batchOf(name) !== undefined,
+    }) ?? forwardingOf(context)
   )
 }
 
@@ -191,10 +192,11 @@ const respondLocally = async (
   requestContext: ValidatedContext,
   { what, row }: Extract<Decision, { readonly kind: 'own' }>,
 ): Promise<GatewayResponse> => {
-  const { documents, batch } = requestContext.service.local
+  const { documents, name } = requestContext.service
   if (what === 'batch') {
-    if (deps.overload?.admits('batch') === false) throw overloaded(deps.overload)
-    if (batch !== undefined) return batch(requestContext, (item) => handle(deps, item))
+    shedBatch(deps.overload)
+    const handleBatch = deps.batchOf(name)
+    if (handleBatch !== undefined) return handleBatch(requestContext, (item) => handle(deps, item))
   } else if (documents !== undefined) {
     return what === 'index'
       ? documents.index(requestContext, row)

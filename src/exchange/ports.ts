@@ -7,9 +7,17 @@ import type { ResponseHead } from '../http/message.ts'
 import type { ScheduledTasksReading } from '../service/contract.ts'
 import type { Identity } from './access.ts'
 import type { ExchangeEvent } from './events.ts'
-import type { RequestContext } from './exchange.ts'
+import type { RequestContext } from './request-context.ts'
 import type { ConcurrentWrites } from './write/concurrent-writes.ts'
 import type { OpenWrites } from './write/open-writes.ts'
+
+/** Work that needs an upstream: items of a batch, reads that would be stored, and everything else. */
+export type ForwardedWork = 'batch' | 'miss' | 'pass'
+
+export type ShedOptions = {
+  readonly accepts: (work: ForwardedWork) => boolean
+  readonly retryAfterSeconds: number
+}
 
 export type ForwardingFacts = {
   /** Pseudonym in Via, different for each process, so that a request that comes back is recognised (RFC 9110 §7.6.3). */

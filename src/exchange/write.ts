@@ -7,18 +7,20 @@ import { isEventStream } from '../http/headers/media-type.ts'
 import { discard, type GatewayResponse, type ResponseOrPromise } from '../http/message.ts'
 import { isGetOrHead, isPost } from '../http/methods.ts'
 import type { HarmlessClaim, ReceiptNonce } from '../service/contract.ts'
-import type { Outgoing, ValidatedContext } from './exchange.ts'
 import { codingsToPass, uncoded } from './forward/accepted-codings.ts'
+import type { Outgoing } from './forward/outgoing.ts'
 import { ownConditions, tagConditions } from './forward/tag-conditions.ts'
 import { passedOn } from './forward.ts'
 import type { CacheDeps } from './ports.ts'
-import { ExchangeRead, publicPart } from './read.ts'
+import { ExchangeRead } from './read/exchange-read.ts'
+import { publicPart } from './read/partition.ts'
+import type { ValidatedContext } from './request-context.ts'
 import { judgeWrite, nonceFor } from './write/harmless-claim.ts'
 import { mayHaveStarted, tasksStarted } from './write/scheduled-tasks.ts'
 import { type ResponseBody, WriteInProgress } from './write/write-in-progress.ts'
+import type { WriteProgress } from './write/write-progress.ts'
 import { leavesTasks, startsTasksAlone, verdictOf, writeKindOf } from './write/write-verdict.ts'
 import { showsOwnTarget } from './write/written-targets.ts'
-import type { Write } from './write-state.ts'
 
 type SendOutgoing = (outgoing: Outgoing) => ResponseOrPromise
 
@@ -81,7 +83,7 @@ const tasksOfWrite = (
   deps: CacheDeps,
   requestContext: ValidatedContext,
   response: GatewayResponse | undefined,
-  { outcome }: Write,
+  { outcome }: WriteProgress,
 ): Promise<unknown> | undefined => {
   if (!startsTasks(requestContext.uncacheable)) return undefined
   const mayRun = response === undefined ? outcome !== 'not-sent' : mayHaveStarted(response)

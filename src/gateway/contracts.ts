@@ -15,7 +15,6 @@ import { batchPath } from '../openapi/document/operation.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import type { UpstreamChecks } from '../service/connection.ts'
 import type { Contract, ContractName, ScheduledTasksReading } from '../service/contract.ts'
-import { policiesByRule } from '../service/decide.ts'
 import { createOpenContract } from '../service/open.ts'
 import type { UpstreamOptions } from '../upstream/options.ts'
 import { withBatch } from '../wordpress/batch.ts'
@@ -30,6 +29,7 @@ import {
   tasksBehindWrites,
 } from '../wordpress/tags/scheduled-tasks.ts'
 import { actsAtPages, uncacheableReasonOf } from '../wordpress/tags/uncacheable.ts'
+import { policiesByRule } from './cache-policies.ts'
 
 /** The limits of all services, or the service's own in their place. */
 export const limitsOf = (service: ServiceConfig, limits: LimitsConfig): LimitsConfig =>

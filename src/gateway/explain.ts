@@ -17,17 +17,10 @@ import { type Access, accessError, type Identity, lackingCredential } from '../e
 import { credentialHeadersOf, keyedHeadersOf } from '../http/headers/credential-headers.ts'
 import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import { isKeyedByContent, routedMethods } from '../http/methods.ts'
+import { type Canonical, canonicalOf } from '../service/canonical.ts'
 import { type Contract, type Invalid, requestTags } from '../service/contract.ts'
-import {
-  type Canonical,
-  canonicalOf,
-  decide,
-  isAccessWrite,
-  isAccessWriteByContent,
-  type Matching,
-  type Routing,
-  routeOf,
-} from '../service/decide.ts'
+import { decide, isAccessWrite, isAccessWriteByContent } from '../service/decide.ts'
+import { type Matching, type Routing, routeOf } from '../service/route-request.ts'
 import type { Found } from '../service/row.ts'
 import {
   type AskedService,

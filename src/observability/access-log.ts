@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
-import type { OpenSpans, RequestContext } from '../exchange/exchange.ts'
 import type { ExchangeWatch, SentResponse } from '../exchange/ports.ts'
+import type { RequestContext } from '../exchange/request-context.ts'
+import type { OpenSpans } from '../exchange/spans.ts'
 import { addressNetwork } from '../http/bounds/client-network.ts'
 import { traceContextOf } from '../http/headers/forwardable-headers.ts'
 import { headerValues, type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'

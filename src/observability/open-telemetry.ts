@@ -33,8 +33,9 @@ import {
   ATTR_SERVICE_VERSION,
   ATTR_URL_SCHEME,
 } from '@opentelemetry/semantic-conventions'
-import type { OpenSpan, OpenSpans, RequestContext } from '../exchange/exchange.ts'
 import type { ExchangeWatch } from '../exchange/ports.ts'
+import type { RequestContext } from '../exchange/request-context.ts'
+import type { OpenSpan, OpenSpans } from '../exchange/spans.ts'
 import { type TraceContext, traceContextOf } from '../http/headers/forwardable-headers.ts'
 import { isPost, methodName } from '../http/methods.ts'
 import type { AttemptEvent } from '../upstream/events.ts'

@@ -1,7 +1,9 @@
 import type { Logger } from 'pino'
 import type { Config, LimitsConfig } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
-import type { Client, ConfigSnapshot, Run, Service } from '../exchange/exchange.ts'
+import type { ConfigSnapshot } from '../exchange/config-snapshot.ts'
+import type { Client, HandleRequest } from '../exchange/request-context.ts'
+import type { Service } from '../exchange/service.ts'
 import type { RequestHeaders } from '../http/headers/header-lines.ts'
 import type { BufferedBytes, UnreadResponses } from './buffered-bytes.ts'
 import type { HostCertificate } from './listener/certificates.ts'
@@ -36,7 +38,7 @@ export type EdgeOptions = Pick<FrontOptions, 'poisoned' | 'report' | 'turnedAway
   /** For requests of no service. */
   readonly cors: Config['cors'] | undefined
   readonly logger: Logger
-  readonly run: Run
+  readonly run: HandleRequest
   isDraining(): boolean
   /** Called for each response that is not flushed synchronously. */
   readonly inFlight: { enter(): void; leave(): void }

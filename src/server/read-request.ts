@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import { BlockList, isIP, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import type { Client } from '../exchange/exchange.ts'
+import type { Client } from '../exchange/request-context.ts'
 import { EndSignal } from '../http/end-signal.ts'
 import {
   headerValues,

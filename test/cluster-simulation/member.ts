@@ -4,8 +4,10 @@ import type { Purge } from '../../src/cache/invalidation.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { WorkerLink } from '../../src/cluster/worker-link.ts'
 import type { Config } from '../../src/config/config.ts'
-import { arrived, ConfigSnapshot, type Service } from '../../src/exchange/exchange.ts'
+import { ConfigSnapshot } from '../../src/exchange/config-snapshot.ts'
 import { type HandleDeps, handle } from '../../src/exchange/handle.ts'
+import { arrived } from '../../src/exchange/request-context.ts'
+import type { Service } from '../../src/exchange/service.ts'
 import { createWritesInFlight } from '../../src/exchange/writes-in-flight.ts'
 import { operatorCache } from '../../src/gateway/admin/operator-cache.ts'
 import { prepareMembership } from '../../src/gateway/parts/membership.ts'
@@ -13,8 +15,8 @@ import { unlimited } from '../../src/http/bounds/byte-budget.ts'
 import { EndSignal } from '../../src/http/end-signal.ts'
 import type { GatewayRequest, GatewayResponse } from '../../src/http/message.ts'
 import type { Metrics } from '../../src/observability/metrics.ts'
-import { createTargetMemo } from '../../src/service/decide.ts'
 import { createOpenContract } from '../../src/service/open.ts'
+import { createTargetMemo } from '../../src/service/target-memo.ts'
 import { siteService } from '../exchange/exchange-of.ts'
 import { type SimulatedUpstream, upstreamTotalMs } from './upstream.ts'
 import { currentProcess, type Process, world } from './world.ts'
@@ -139,6 +141,7 @@ export const startMember = async (
     watches: [],
     spans: undefined,
     overload: undefined,
+    batchOf: () => undefined,
   } as Partial<HandleDeps> as HandleDeps
   let service = openService(settings, upstream)
   let snapshot = new ConfigSnapshot([service])

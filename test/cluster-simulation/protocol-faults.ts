@@ -17,7 +17,7 @@ const afterOutcome = of('cache/fetch/after-outcome.ts')
 const membership = of('gateway/parts/membership.ts')
 const write = of('exchange/write.ts')
 const writeInProgress = of('exchange/write/write-in-progress.ts')
-const writeState = of('exchange/write-state.ts')
+const writeState = of('exchange/write/write-progress.ts')
 const openResponse = of('exchange/write/open-response.ts')
 
 /** Leases: who may answer from memory, and until when. */

@@ -1,18 +1,17 @@
 import type { LimitsConfig, SiteConfig } from '../../src/config/config.ts'
+import { ConfigSnapshot } from '../../src/exchange/config-snapshot.ts'
+import type { Outgoing } from '../../src/exchange/forward/outgoing.ts'
 import {
   arrived,
-  ConfigSnapshot,
   type MatchedContext,
-  type Outgoing,
   type RequestContext,
-  type Service,
-  type ServiceAddress,
   type ValidatedContext,
-} from '../../src/exchange/exchange.ts'
+} from '../../src/exchange/request-context.ts'
+import type { Service, ServiceAddress } from '../../src/exchange/service.ts'
 import type { GatewayRequest, GatewayResponse } from '../../src/http/message.ts'
 import type { Contract } from '../../src/service/contract.ts'
-import { createTargetMemo } from '../../src/service/decide.ts'
 import type { Found } from '../../src/service/row.ts'
+import { createTargetMemo } from '../../src/service/target-memo.ts'
 import { createSiteContract } from '../../src/wordpress/contract.ts'
 
 const limits = { queryParameters: 64, jsonDepth: 16, urlBytes: 8192 }
@@ -59,7 +58,6 @@ export const siteService = (more: Partial<Service> = {}): Service =>
     limits: { urlBytes: 8192, bodyBytes: 1024, uploadBytes: 4096, upstreamMs: 1000 },
     responses: { compresses: false, mayBeStored: true },
     memo: createTargetMemo(10),
-    local: { documents: undefined, batch: undefined },
     ...more,
   }) as Service
 

@@ -1,23 +1,21 @@
 import { Readable, Transform } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../src/errors.ts'
-import { authorize, type ContractRefusal, match, validate } from '../../src/exchange/admit.ts'
+import { authorize } from '../../src/exchange/admit/authorize.ts'
+import { match } from '../../src/exchange/admit/match.ts'
+import { type ContractRefusal, validate } from '../../src/exchange/admit/validate.ts'
 import type { ExchangeEvent } from '../../src/exchange/events.ts'
-import type {
-  MatchedContext,
-  RequestContext,
-  Service,
-  ValidatedContext,
-} from '../../src/exchange/exchange.ts'
 import { conditional } from '../../src/exchange/finish/conditional.ts'
-import { failure, finish } from '../../src/exchange/finish.ts'
+import { failure, finish } from '../../src/exchange/finish/finish.ts'
 import { forward } from '../../src/exchange/forward.ts'
 import { type HandleDeps, handle } from '../../src/exchange/handle.ts'
+import type { MatchedContext, RequestContext, ValidatedContext } from '../../src/exchange/request-context.ts'
+import type { Service } from '../../src/exchange/service.ts'
 import { unlimited } from '../../src/http/bounds/byte-budget.ts'
 import { hasBearer } from '../../src/http/headers/credential-headers.ts'
 import { headerValue } from '../../src/http/headers/header-lines.ts'
 import type { GatewayResponse } from '../../src/http/message.ts'
-import { canonicalOf } from '../../src/service/decide.ts'
+import { canonicalOf } from '../../src/service/canonical.ts'
 import type { Found } from '../../src/service/row.ts'
 import type { ForwardRequest } from '../../src/upstream/messages.ts'
 import {
@@ -57,6 +55,7 @@ const contextOf = (events: ExchangeEvent[] = [], failures: unknown[] = []): Hand
     watches: [],
     spans: undefined,
     overload: undefined,
+    batchOf: () => undefined,
   }) as Partial<HandleDeps> as HandleDeps
 
 const upstreamThat = (forward: Service['upstream']['forward']): Service['upstream'] =>
@@ -369,12 +368,8 @@ describe('what the gateway answers itself', () => {
   ])('%s %s is answered by %s', async (target, method, by) => {
     const content = method === 'POST' ? Buffer.from('{"requests":[{"path":"/site/v2/posts"}]}') : undefined
     const headers = content === undefined ? {} : { 'content-type': 'application/json' }
-    const exchange = received(
-      target,
-      { method, content, headers },
-      siteService({ local: { documents, batch }, upstream }),
-    )
-    expect(String((await handle(contextOf(), exchange)).content)).toBe(by)
+    const exchange = received(target, { method, content, headers }, siteService({ documents, upstream }))
+    expect(String((await handle({ ...contextOf(), batchOf: () => batch }, exchange)).content)).toBe(by)
   })
 })
 

@@ -2,7 +2,7 @@ import type { Fault } from './planted.ts'
 
 /** Faults in the life of a write, by the file of src/exchange that has their text. */
 export const writeFaults: Readonly<Record<string, readonly Fault[]>> = {
-  'write-state.ts': [
+  'write/write-progress.ts': [
     {
       name: 'partly sent is not noted',
       right: "if (this.#state === 'not-sent') this.#advance('partly-sent')",

@@ -1,14 +1,8 @@
 import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
-import {
-  arrived,
-  type ItemParts,
-  type LocalRequest,
-  type RequestContext,
-  type Run,
-  type Send,
-  type Service,
-} from '../../exchange/exchange.ts'
+import type { HandleRequest, LocalRequest } from '../../exchange/request-context.ts'
+import { arrived, type ItemParts, type RequestContext, type Send } from '../../exchange/request-context.ts'
+import type { Service } from '../../exchange/service.ts'
 import { bufferedResponse } from '../../http/bodies/read-body.ts'
 import type { Reservation } from '../../http/bounds/byte-budget.ts'
 import { credentialHeadersOf } from '../../http/headers/credential-headers.ts'
@@ -27,7 +21,7 @@ const inherited: readonly string[] = ['authorization', 'cookie', 'origin', 'user
 const maxItemBytes = 8 * 1024 * 1024
 
 export type OutgoingBatch = {
-  readonly run: Run
+  readonly run: HandleRequest
   readonly clock: Clock
   readonly batch: LocalRequest
   /** Headers (lower case) of the service that carry API keys. */

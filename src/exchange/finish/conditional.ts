@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts'
 import { isConditional, preconditionResponse } from '../../http/conditional/preconditions.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import { isGetOrHead } from '../../http/methods.ts'
-import type { ValidatedContext } from '../exchange.ts'
+import type { ValidatedContext } from '../request-context.ts'
 
 /**
  * The client's preconditions (RFC 9110 §13), on complete responses to reads. A response that streams, and one of a service

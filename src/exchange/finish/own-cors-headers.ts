@@ -1,6 +1,6 @@
 import { type AnyOrigin, corsForOwnResponse, plainOrigin } from '../../http/headers/cors.ts'
 import { type GatewayResponse, type ResponseOrPromise, whenKnown } from '../../http/message.ts'
-import type { MatchedContext, RequestContext } from '../exchange.ts'
+import type { MatchedContext, RequestContext } from '../request-context.ts'
 
 /** An error, or a response for which neither the cache nor the upstream was asked. */
 const isMadeHere = ({ record }: RequestContext): boolean =>

@@ -2,7 +2,7 @@ import { acceptedForms, forwardedCodings } from '../../http/content-coding.ts'
 import { requestHeader } from '../../http/headers/header-lines.ts'
 import { memoize } from '../../http/memo.ts'
 import { isHead } from '../../http/methods.ts'
-import type { ValidatedContext } from '../exchange.ts'
+import type { ValidatedContext } from '../request-context.ts'
 
 /** `Accept-Encoding` for a response that the gateway reads or rewrites. */
 export const uncoded = 'identity'

@@ -2,7 +2,7 @@ import { nonNegativeInteger } from '../../http/headers/caching-headers.ts'
 import { requestHeader } from '../../http/headers/header-lines.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import { isOptions } from '../../http/methods.ts'
-import type { ValidatedContext } from '../exchange.ts'
+import type { ValidatedContext } from '../request-context.ts'
 
 /** How often an OPTIONS may still be forwarded (RFC 9110 §7.6.2); undefined where it does not say. TRACE is not forwarded at all. */
 const forwardsLeft = ({ method, request }: ValidatedContext): number | undefined =>

@@ -8,8 +8,8 @@ import {
 import { requestHeader } from '../../http/headers/header-lines.ts'
 import { isPost } from '../../http/methods.ts'
 import { methodOverrideHeader } from '../../service/method-override.ts'
-import type { MatchedContext } from '../exchange.ts'
 import type { ForwardingFacts } from '../ports.ts'
+import type { MatchedContext } from '../request-context.ts'
 
 type Known = Pick<MatchedContext, 'id' | 'client' | 'request' | 'service' | 'identity' | 'matching'>
 

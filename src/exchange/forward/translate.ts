@@ -3,7 +3,7 @@ import { requestHeader } from '../../http/headers/header-lines.ts'
 import type { PublicLinks } from '../../http/headers/links.ts'
 import type { GatewayResponse, Interim, ResponseHead } from '../../http/message.ts'
 import type { ContentMapper, Translation } from '../../service/connection.ts'
-import type { ValidatedContext } from '../exchange.ts'
+import type { ValidatedContext } from '../request-context.ts'
 
 const mappedContent = (content: Buffer | Readable, mapper: ContentMapper): Buffer | Readable => {
   if (Buffer.isBuffer(content)) return mapper.whole(content)

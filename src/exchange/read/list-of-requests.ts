@@ -3,7 +3,8 @@ import { bufferedResponse } from '../../http/bodies/read-body.ts'
 import type { ByteBudget } from '../../http/bounds/byte-budget.ts'
 import { corsLinesOf } from '../../http/headers/cors.ts'
 import { discard, type GatewayResponse } from '../../http/message.ts'
-import { arrived, type RequestContext, type Run, type ValidatedContext } from '../exchange.ts'
+import type { HandleRequest } from '../request-context.ts'
+import { arrived, type RequestContext, type ValidatedContext } from '../request-context.ts'
 
 /** Of all responses together: they are held until the last one is there. */
 const maxBytes = 16 * 1024 * 1024
@@ -40,7 +41,7 @@ export const responseList = async (
   budget: ByteBudget,
   list: ValidatedContext,
   contents: readonly Buffer[],
-  run: Run,
+  run: HandleRequest,
 ): Promise<GatewayResponse> => {
   const reservation = budget('batch-item', list.client.address)
   let bytes = 0

@@ -3,8 +3,8 @@ import type { ByteBudget } from '../../http/bounds/byte-budget.ts'
 import { headerValues, requestHeader } from '../../http/headers/header-lines.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import type { HarmlessClaim, ReceiptNonce } from '../../service/contract.ts'
-import { readContent } from '../admit.ts'
-import type { ValidatedContext } from '../exchange.ts'
+import { readContent } from '../admit/request-content.ts'
+import type { ValidatedContext } from '../request-context.ts'
 
 /** For a request that counts as a write. Items of a batch that share one upstream request share its receipt: it says what all of them have written. */
 export const nonceFor = ({ receiptNonce, snapshot, service }: ValidatedContext): ReceiptNonce | undefined =>

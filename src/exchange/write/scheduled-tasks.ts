@@ -1,8 +1,8 @@
 import type { ResponseHead } from '../../http/message.ts'
 import type { ScheduledTasksReading } from '../../service/contract.ts'
 import { invalidateWrite } from '../apply-invalidations.ts'
-import type { ValidatedContext } from '../exchange.ts'
 import type { CacheDeps } from '../ports.ts'
+import type { ValidatedContext } from '../request-context.ts'
 import { nonceFor } from './harmless-claim.ts'
 import { reachedBy, taskInvalidations } from './write-invalidations.ts'
 

@@ -6,12 +6,12 @@ import { EndSignal } from '../../http/end-signal.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import { teeContent } from '../../http/tee-content.ts'
 import { invalidateWrite } from '../apply-invalidations.ts'
-import type { ValidatedContext } from '../exchange.ts'
 import type { CacheDeps } from '../ports.ts'
-import { Write } from '../write-state.ts'
+import type { ValidatedContext } from '../request-context.ts'
 import type { TrackedWrite } from './concurrent-writes.ts'
 import { OpenResponse } from './open-response.ts'
 import { reachedBy, writeInvalidations } from './write-invalidations.ts'
+import { WriteProgress } from './write-progress.ts'
 import { isHarmless, receiptOf, type WriteVerdict } from './write-verdict.ts'
 
 export type Storing = Pick<PostResponse, 'maxBytes' | 'reservation'> & { readonly post: StoringPost }
@@ -50,7 +50,7 @@ export class WriteInProgress {
   readonly #reached: readonly string[]
   readonly #isHarmless: boolean
   readonly #tracked: TrackedWrite
-  readonly progress: Write
+  readonly progress: WriteProgress
   /** Ends the request at the upstream. Not the client's: one that leaves does not end a write, so that its outcome is known. */
   readonly signal = new EndSignal()
   #registered: string | undefined
@@ -72,7 +72,7 @@ export class WriteInProgress {
     const { service, record } = requestContext
     this.#reached = reachedBy(requestContext).map(({ name }) => name)
     this.#tracked = deps.writes.concurrent.begin(this.#reached)
-    this.progress = new Write({
+    this.progress = new WriteProgress({
       advanced: (state) => {
         deps.report({ kind: 'write-advanced', service: service.name, state })
         record.trace?.wrote?.(state)

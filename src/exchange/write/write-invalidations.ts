@@ -3,15 +3,16 @@ import type { Shown, WriteResponse } from '../../cache/tagger.ts'
 import { requestHeader } from '../../http/headers/header-lines.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import type { KeyedWriteReceipt } from '../../service/contract.ts'
-import type { Service, ValidatedContext } from '../exchange.ts'
+import type { ValidatedContext } from '../request-context.ts'
+import type { Service } from '../service.ts'
 import { givenNames } from './given-names.ts'
 import { createdPath, targetTags } from './written-targets.ts'
 
 /** A gateway at the upstream gave up: as without a response, the program behind it may still carry the write out. */
 const saysNothing = ({ status }: { readonly status: number }): boolean => status === 502 || status === 504
 
-const documentInvalidations = ({ name, local }: Service, collection: string): readonly Invalidation[] =>
-  local.documents === undefined ? [] : [{ kind: 'documents', service: name, collection }]
+const documentInvalidations = ({ name, documents }: Service, collection: string): readonly Invalidation[] =>
+  documents === undefined ? [] : [{ kind: 'documents', service: name, collection }]
 
 /** On what only callers are shown, each what is his own. */
 const ownTags = (

@@ -2,7 +2,7 @@ import { startsTasks } from '../../cache/decide-caching.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import type { HarmlessClaim, KeyedWriteReceipt, ReceiptNonce } from '../../service/contract.ts'
 import type { WriteKind } from '../events.ts'
-import type { ValidatedContext } from '../exchange.ts'
+import type { ValidatedContext } from '../request-context.ts'
 import { isShownBy, nonceFor } from './harmless-claim.ts'
 import { isCoveredByFeed } from './write-invalidations.ts'
 

@@ -10,7 +10,9 @@ import { headerValue, requestHeader } from '../../http/headers/header-lines.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { hasDestination } from '../../http/methods.ts'
 import { targetOf, targetParts } from '../../http/targets.ts'
-import { type ConfigSnapshot, type Service, upstreamTarget, type ValidatedContext } from '../exchange.ts'
+import type { ConfigSnapshot } from '../config-snapshot.ts'
+import type { ValidatedContext } from '../request-context.ts'
+import { type Service, upstreamTarget } from '../service.ts'
 
 /** The parts of a write to an open service that RFC 9111 §4.4 uses. */
 const unsafeRequest = ({

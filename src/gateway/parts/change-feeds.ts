@@ -6,7 +6,7 @@ import type { SharedStores } from '../../cluster/shared-store.ts'
 import type { WorkerLink } from '../../cluster/worker-link.ts'
 import { type ChangesConfig, changesOf, pollMsOf, type ServiceConfig } from '../../config/config.ts'
 import { applyInvalidations } from '../../exchange/apply-invalidations.ts'
-import type { Service } from '../../exchange/exchange.ts'
+import type { Service } from '../../exchange/service.ts'
 import type { Log } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Change } from '../../service/contract.ts'
@@ -31,7 +31,7 @@ const changeInvalidations = (service: Service, changes: readonly Change[]): read
   if (tags === undefined) return invalidationsOfAll(service)
   const dropped = tags.map((tag): Invalidation => ({ kind: 'tag', tag, mode: 'hard' }))
   // Title and tagline are in the documents that the gateway makes.
-  const isDocumented = service.local.documents !== undefined && changes.some(({ kind }) => kind === 'option')
+  const isDocumented = service.documents !== undefined && changes.some(({ kind }) => kind === 'option')
   return isDocumented
     ? [...dropped, { kind: 'documents', service: service.name, collection: 'settings' }]
     : dropped

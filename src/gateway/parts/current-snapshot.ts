@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import type { Service } from '../../exchange/exchange.ts'
+import type { Service } from '../../exchange/service.ts'
 import type { BuiltService } from '../snapshot/build-service.ts'
 import type { BuiltSnapshot } from '../snapshot/snapshot.ts'
 
@@ -41,7 +41,7 @@ export class CurrentSnapshot {
 
   /** The gateway's own documents of a site may predate a write in another process. */
   markDocumentsStale(service: string, collection: string): void {
-    this.serviceNamed(service)?.local.documents?.written(collection)
+    this.serviceNamed(service)?.documents?.written(collection)
   }
 
   replaceBy(next: BuiltSnapshot): void {

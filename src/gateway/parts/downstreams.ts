@@ -4,7 +4,7 @@ import { type DownstreamConfig, type ServiceConfig, servesEveryReader } from '..
 import { sameSettings } from '../../config/same-settings.ts'
 import { createDownstream, type ServiceDownstream } from '../../downstream/downstream.ts'
 import type { DownstreamEvent, PurgeTargetStatus } from '../../downstream/events.ts'
-import type { Service } from '../../exchange/exchange.ts'
+import type { Service } from '../../exchange/service.ts'
 import type { Log } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { Contract } from '../../service/contract.ts'

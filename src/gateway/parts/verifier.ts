@@ -9,8 +9,9 @@ import {
   verifiedStatuses,
   verifyingHeaders,
 } from '../../cache/verification.ts'
+import type { ConfigSnapshot } from '../../exchange/config-snapshot.ts'
 import type { VerifiedEvent } from '../../exchange/events.ts'
-import type { ConfigSnapshot, Run } from '../../exchange/exchange.ts'
+import type { HandleRequest } from '../../exchange/request-context.ts'
 import { bufferedResponse } from '../../http/bodies/read-body.ts'
 import { unlimited } from '../../http/bounds/byte-budget.ts'
 import { headerValue } from '../../http/headers/header-lines.ts'
@@ -39,7 +40,7 @@ type VerifierOptions = {
   /** The longest time that others may take to hear of a write that the upstream has answered. */
   readonly broadcastMs: number
   /** The services of the configuration in use, which are not closed before `end`. */
-  begin(): { readonly snapshot: ConfigSnapshot; readonly run: Run; end(): void }
+  begin(): { readonly snapshot: ConfigSnapshot; readonly run: HandleRequest; end(): void }
   readonly report: (event: VerifiedEvent) => void
   /** Drops what the stored response shows, everywhere. */
   readonly differed: (difference: Difference) => Promise<unknown>

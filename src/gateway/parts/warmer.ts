@@ -1,12 +1,9 @@
 import type { Clock } from '../../clock.ts'
+import type { ConfigSnapshot } from '../../exchange/config-snapshot.ts'
 import type { WarmedEvent } from '../../exchange/events.ts'
-import {
-  arrived,
-  type ConfigSnapshot,
-  type RequestContext,
-  type Run,
-  serviceAtHost,
-} from '../../exchange/exchange.ts'
+import type { HandleRequest } from '../../exchange/request-context.ts'
+import { arrived, type RequestContext } from '../../exchange/request-context.ts'
+import { serviceAtHost } from '../../exchange/service.ts'
 import { headerValue } from '../../http/headers/header-lines.ts'
 import type { GatewayRequest, GatewayResponse } from '../../http/message.ts'
 import { targetParts } from '../../http/targets.ts'
@@ -49,7 +46,7 @@ export type WarmerOptions = {
   readonly limits: WarmLimits
   readonly clock: Clock
   /** The services of the configuration in use, which are not closed before `end`. */
-  begin(): { readonly snapshot: ConfigSnapshot; readonly run: Run; end(): void }
+  begin(): { readonly snapshot: ConfigSnapshot; readonly run: HandleRequest; end(): void }
   readonly report: (event: WarmedEvent) => void
   /** Called when the last target has been fetched, with the number of targets by outcome. */
   readonly finished: (counts: Readonly<Record<Outcome, number>>) => void

@@ -11,7 +11,8 @@ import {
   type ServiceConfig,
 } from '../../config/config.ts'
 import { configuredUrl, sameSettings } from '../../config/same-settings.ts'
-import type { Service, ServiceAddress } from '../../exchange/exchange.ts'
+import type { HandleBatch } from '../../exchange/request-context.ts'
+import type { Service, ServiceAddress } from '../../exchange/service.ts'
 import { bufferedResponse } from '../../http/bodies/read-body.ts'
 import { type ByteBudget, unlimited } from '../../http/bounds/byte-budget.ts'
 import { createPublicLinks } from '../../http/headers/links.ts'
@@ -20,7 +21,7 @@ import type { Metrics } from '../../observability/metrics.ts'
 import type { BuiltAccess } from '../../server/access.ts'
 import type { UpstreamRoutes } from '../../service/connection.ts'
 import type { Contract } from '../../service/contract.ts'
-import { createTargetMemo } from '../../service/decide.ts'
+import { createTargetMemo } from '../../service/target-memo.ts'
 import { createUpstream, type Upstream } from '../../upstream/upstream.ts'
 import type { ReportedLease } from '../../wordpress/changes/change-feeds.ts'
 import { createWriteReceipts } from '../../wordpress/changes/write-receipts.ts'
@@ -167,19 +168,17 @@ export const buildService = async (
       anyOrigins: config.cors.origins.length > 0 ? undefined : connected?.anyOrigins,
     },
     memo,
-    local: {
-      documents: connected?.local,
-      batch: buildBatch(config, contract, {
-        clock: parts.clock,
-        report: (event) => parts.metrics.observe.batch(config.name, event),
-        budget: parts.budget,
-        stores: parts.stores,
-      }),
-    },
+    documents: connected?.local,
   }
   const upstreamRoutes = connected?.upstreamRoutes
   upstreamRoutes?.start()
-  return { config, service, contract, upstreamRoutes, upstream: built, access }
+  const batch = buildBatch(config, contract, {
+    clock: parts.clock,
+    report: (event) => parts.metrics.observe.batch(config.name, event),
+    budget: parts.budget,
+    stores: parts.stores,
+  })
+  return { config, service, contract, batch, upstreamRoutes, upstream: built, access }
 }
 
 /** A service's upstream with the state of its targets, and its embedded server if it has one. */
@@ -196,6 +195,7 @@ export type BuiltService = {
   readonly config: ServiceConfig
   readonly service: Service
   readonly contract: Contract
+  readonly batch: HandleBatch | undefined
   readonly upstreamRoutes: UpstreamRoutes | undefined
   readonly upstream: BuiltUpstream
   readonly access: BuiltAccess | undefined

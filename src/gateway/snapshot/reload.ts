@@ -5,11 +5,11 @@ import type { Config } from '../../config/config.ts'
 import { faultLine } from '../../config/fault.ts'
 import type { ConfigResult } from '../../config/load.ts'
 import { restartKeys, sameSettings } from '../../config/same-settings.ts'
-import type { Service } from '../../exchange/exchange.ts'
+import type { Service } from '../../exchange/service.ts'
 import { nextTurn } from '../../http/bodies/turns.ts'
 import type { Log } from '../../observability/logger.ts'
 import { documentChanges } from '../../openapi/hints.ts'
-import { headersKeptByAccess } from '../../service/decide.ts'
+import { headersKeptByAccess } from '../cache-policies.ts'
 import { type BuiltService, type Configured, ofService } from './build-service.ts'
 import type { BuiltSnapshot } from './snapshot.ts'
 
@@ -47,12 +47,12 @@ const keptServices = (last: Configuration, next: Configuration): ReadonlySet<str
 export const invalidationsOfAll = ({
   name,
   contract: { tagger },
-  local,
+  documents,
 }: Service): readonly Invalidation[] => [
   tagger.everything === undefined
     ? { kind: 'prefix', service: name, prefix: '', mode: 'hard' }
     : { kind: 'tag', tag: tagger.everything, mode: 'hard' },
-  ...(local.documents === undefined ? [] : [{ kind: 'documents', service: name, collection: '' } as const]),
+  ...(documents === undefined ? [] : [{ kind: 'documents', service: name, collection: '' } as const]),
 ]
 
 /** Invalidates all services that are new in `next`, or built anew. */

@@ -1,6 +1,6 @@
 import { type ErrorCode, type ErrorFacts, errorTable, type GatewayError } from '../../errors.ts'
 import type { ExchangeEvent } from '../../exchange/events.ts'
-import type { RequestContext } from '../../exchange/exchange.ts'
+import type { RequestContext } from '../../exchange/request-context.ts'
 import type { AccessLog } from '../../observability/access-log.ts'
 import { type FactsLogger, factsLogger } from '../../observability/logger.ts'
 import type { RefusedEarly } from '../../server/edge-options.ts'

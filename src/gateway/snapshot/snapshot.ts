@@ -1,12 +1,13 @@
 import type { Socket } from 'node:net'
 import type { Cache } from '../../cache/cache.ts'
 import type { Config, ServiceConfig } from '../../config/config.ts'
-import { overloaded, type ShedOptions } from '../../exchange/admit.ts'
+import { GatewayError } from '../../errors.ts'
 import { type CompressResponse, createCompression } from '../../exchange/compression.ts'
-import type { OpenSpans } from '../../exchange/exchange.ts'
-import { ConfigSnapshot, type Run } from '../../exchange/exchange.ts'
+import { ConfigSnapshot } from '../../exchange/config-snapshot.ts'
 import { type HandleDeps, handle } from '../../exchange/handle.ts'
-import type { CacheDeps, ExchangeWatch } from '../../exchange/ports.ts'
+import type { CacheDeps, ExchangeWatch, ShedOptions } from '../../exchange/ports.ts'
+import type { HandleRequest } from '../../exchange/request-context.ts'
+import type { OpenSpans } from '../../exchange/spans.ts'
 import { isStreamCoding } from '../../http/content-coding.ts'
 import type { AccessLog } from '../../observability/access-log.ts'
 import type { createLogger, createSampled } from '../../observability/logger.ts'
@@ -68,7 +69,7 @@ export type BuiltSnapshot = {
   readonly inFlight: InFlight
   readonly limits: RateLimits | undefined
   readonly snapshot: ConfigSnapshot
-  readonly run: Run
+  readonly run: HandleRequest
   /** Closes what `next` does not use; call it when no request is in flight. */
   close(next: readonly BuiltService[]): Promise<void>
 }
@@ -128,7 +129,7 @@ const compressionOf = ({ cache: { compression } }: Config): CompressResponse | u
       })
 
 const sheddingOf = ({ overload }: Config, { overload: { admits } }: LastingParts): ShedOptions => ({
-  admits,
+  accepts: admits,
   retryAfterSeconds: Math.ceil(overload.retryAfterMs / 1000),
 })
 
@@ -154,7 +155,7 @@ const handleDepsOf = (
   lasting: LastingParts,
   reports: RequestReports,
   limits: RateLimits | undefined,
-): HandleDeps => {
+): Omit<HandleDeps, 'batchOf'> => {
   const { clock, metrics, spans, via, watches } = lasting
   const writeRegistry = lasting.writeRegistryFor(config)
   const { intervalMs, inFlight } = config.overload
@@ -176,7 +177,7 @@ const handleDepsOf = (
 
 type HandlerParts = {
   readonly snapshot: ConfigSnapshot
-  readonly run: Run
+  readonly run: HandleRequest
   readonly reports: RequestReports
   readonly inFlight: InFlight
 }
@@ -186,7 +187,7 @@ const createHandlers = (config: Config, lasting: LastingParts, parts: HandlerPar
   const { buffered, frontPage, isDraining, logger, metrics, poisoned, revocations, unread, websockets } =
     lasting
   const { reports, ...served } = parts
-  const shedding = sheddingOf(config, lasting)
+  const { retryAfterSeconds } = sheddingOf(config, lasting)
   return createEdge({
     ...{ buffered, frontPage, isDraining, logger, poisoned, revocations, unread, websockets },
     ...served,
@@ -197,7 +198,9 @@ const createHandlers = (config: Config, lasting: LastingParts, parts: HandlerPar
     refusedEarly: (refusal) => reports.refusedEarly(refusal),
     report: metrics.observe.edge,
     turnedAway: () =>
-      lasting.overload.admits('hit') ? undefined : overloaded(shedding, ['Connection', 'close']),
+      lasting.overload.admits('hit')
+        ? undefined
+        : new GatewayError('overloaded', { retryAfterSeconds, headers: ['Connection', 'close'] }),
   })
 }
 
@@ -210,9 +213,13 @@ export const buildSnapshot = async (
   const { metrics, operatorCache: cache, publicUrl, version } = lasting
   const reports = new RequestReports(lasting)
   const limits = rateLimitsOf(config, lasting, last)
-  const deps = handleDepsOf(config, lasting, reports, limits)
-  const run: Run = (requestContext) => handle(deps, requestContext)
   const built = await buildServices(config, lasting, last)
+  const batches = new Map(built.map(({ service, batch }) => [service.name, batch]))
+  const deps: HandleDeps = {
+    ...handleDepsOf(config, lasting, reports, limits),
+    batchOf: (service) => batches.get(service),
+  }
+  const run: HandleRequest = (requestContext) => handle(deps, requestContext)
   for (const { service } of built)
     if (service.websockets)
       metrics.observe.websockets({ kind: 'websockets-configured', service: service.name })

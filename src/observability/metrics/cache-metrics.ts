@@ -9,8 +9,7 @@ import {
   tierRefusals,
   tierSteps,
 } from '../../cluster/events.ts'
-import { verifiedOutcomes, writeKinds } from '../../exchange/events.ts'
-import { writeStates } from '../../exchange/write-state.ts'
+import { verifiedOutcomes, writeKinds, writeStates } from '../../exchange/events.ts'
 import { codings } from '../../http/content-coding.ts'
 import {
   type AttemptOutcome,

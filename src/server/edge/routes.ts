@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import { type ErrorCode, GatewayError } from '../../errors.ts'
-import type { Service } from '../../exchange/exchange.ts'
+import type { Service } from '../../exchange/service.ts'
 import { isPreflight } from '../../http/headers/cors.ts'
 import { routedMethods } from '../../http/methods.ts'
 import type { EdgeHandlers } from '../listener.ts'

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Service } from '../../exchange/exchange.ts'
+import type { Service } from '../../exchange/service.ts'
 import type { ServiceChoice, ServiceTable } from '../../service/service-table.ts'
 import { authorityOf } from '../read-request.ts'
 

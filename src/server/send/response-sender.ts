@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Config } from '../../config/config.ts'
-import type { Service } from '../../exchange/exchange.ts'
+import type { Service } from '../../exchange/service.ts'
 import { memoizeByObject } from '../../http/memo.ts'
 import { discard, type GatewayResponse } from '../../http/message.ts'
 import type { EdgeOptions } from '../edge-options.ts'

@@ -3,7 +3,8 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { GatewayError } from '../../errors.ts'
-import type { RequestContext, Run, Service } from '../../exchange/exchange.ts'
+import type { HandleRequest, RequestContext } from '../../exchange/request-context.ts'
+import type { Service } from '../../exchange/service.ts'
 import { headerValue, type RequestHeaders, withoutHeaders } from '../../http/headers/header-lines.ts'
 import type { GatewayRequest, GatewayResponse } from '../../http/message.ts'
 import { currentResponse, responseBegins } from '../listener/connections.ts'
@@ -113,7 +114,7 @@ type HandshakeOptions = {
   readonly inFlight: { enter(): void; leave(): void }
   isDraining(): boolean
   receive(service: Service, incoming: IncomingMessage, request: GatewayRequest, id: string): RequestContext
-  readonly run: Run
+  readonly run: HandleRequest
   /** Gives a response its last form, without sending it. */
   complete(response: GatewayResponse, service: Service): GatewayResponse
   send(outgoing: ServerResponse, response: GatewayResponse): void

@@ -9,7 +9,7 @@ import { writeFaults } from '../../support/write-faults.ts'
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const copied = ['src', 'test', 'contracts', 'config', 'package.json', 'tsconfig.json', 'vitest.config.ts']
 const suites = [
-  'test/unit/exchange/write-state.test.ts',
+  'test/unit/exchange/write/write-progress.test.ts',
   'test/unit/exchange/forward-write.test.ts',
   'test/unit/exchange/write/open-response.test.ts',
   'test/gateway/write-states.test.ts',

@@ -6,7 +6,7 @@ import { HitForPass } from '../../../src/cache/store/hit-for-pass.ts'
 import { createIntern } from '../../../src/cache/store/stored-response.ts'
 import { InvalidationLog, QuarantinedTags } from '../../../src/cache/store/tag-index.ts'
 import { memoize } from '../../../src/http/memo.ts'
-import { createTargetMemo, type RecalledTarget } from '../../../src/service/decide.ts'
+import { createTargetMemo, type RecalledTarget } from '../../../src/service/target-memo.ts'
 
 // What is remembered of texts that clients and upstreams choose, pushed against its bound.
 

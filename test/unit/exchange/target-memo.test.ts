@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createTargetMemo, type ValidTarget } from '../../../src/service/decide.ts'
+import { createTargetMemo, type ValidTarget } from '../../../src/service/target-memo.ts'
 
 const recalled = (target: string): ValidTarget =>
   ({ kind: 'valid', target, publicKey: target }) as unknown as ValidTarget

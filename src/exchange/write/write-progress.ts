@@ -1,11 +1,5 @@
-import type { SendProgress } from '../upstream/messages.ts'
-
-/**
- * How far a write got. `partly-sent`: an octet of its body left for the upstream. `open`: its response has begun. `ended`: its whole
- * response was read. `broken-off`: it was sent, and its whole response was not read.
- */
-export const writeStates = ['not-sent', 'partly-sent', 'sent', 'open', 'ended', 'broken-off'] as const
-export type WriteState = (typeof writeStates)[number]
+import type { SendProgress } from '../../upstream/messages.ts'
+import type { WriteOutcome, WriteState } from '../events.ts'
 
 /** An upstream may answer before it has the whole body; a retry sends what was sent before. */
 const following: Readonly<Record<WriteState, readonly WriteState[]>> = {
@@ -23,11 +17,8 @@ export type WriteObserver = {
   illegal(from: WriteState, to: WriteState): void
 }
 
-/** How far a write got, for its client; undefined: its response says it. */
-export type WriteOutcome = 'not-sent' | 'unknown' | undefined
-
 /** How far one write got. Whatever drops, quarantines, registers or acknowledges asks its state; only forward. */
-export class Write implements SendProgress {
+export class WriteProgress implements SendProgress {
   readonly #observer: WriteObserver
   #state: WriteState = 'not-sent'
 

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
-import { Write, type WriteState, writeStates } from '../../../src/exchange/write-state.ts'
+import { type WriteState, writeStates } from '../../../../src/exchange/events.ts'
+import { WriteProgress } from '../../../../src/exchange/write/write-progress.ts'
 
 /** How each state is reached from the first. */
-const ways: Readonly<Record<WriteState, (write: Write) => void>> = {
+const ways: Readonly<Record<WriteState, (write: WriteProgress) => void>> = {
   'not-sent': () => undefined,
   'partly-sent': (write) => write.partlySent(),
   sent: (write) => write.sent(),
@@ -16,7 +17,7 @@ const ways: Readonly<Record<WriteState, (write: Write) => void>> = {
 
 const writeIn = (state: WriteState) => {
   const seen: string[] = []
-  const write = new Write({
+  const write = new WriteProgress({
     advanced: (to) => seen.push(to),
     illegal: (from, to) => seen.push(`illegal ${from} -> ${to}`),
   })
@@ -40,7 +41,7 @@ const targets: Readonly<Record<string, WriteState>> = {
   open: 'open',
   end: 'ended',
 }
-const calls: Readonly<Record<string, (write: Write) => unknown>> = {
+const calls: Readonly<Record<string, (write: WriteProgress) => unknown>> = {
   partlySent: (write) => write.partlySent(),
   sent: (write) => write.sent(),
   open: (write) => write.open(),

@@ -1,11 +1,11 @@
-import type { Clock } from '../clock.ts'
-import { GatewayError } from '../errors.ts'
-import { notForDownstream, withoutDownstreamHeaders } from '../http/headers/caching-headers.ts'
-import { type GatewayResponse, withAdded } from '../http/message.ts'
-import { methodName } from '../http/methods.ts'
-import { errorResponse } from './error-response.ts'
-import type { ExchangeEvent, ExchangeFinishedEvent } from './events.ts'
-import type { RequestContext } from './exchange.ts'
+import type { Clock } from '../../clock.ts'
+import { GatewayError } from '../../errors.ts'
+import { notForDownstream, withoutDownstreamHeaders } from '../../http/headers/caching-headers.ts'
+import { type GatewayResponse, withAdded } from '../../http/message.ts'
+import { methodName } from '../../http/methods.ts'
+import { errorResponse } from '../error-response.ts'
+import type { ExchangeEvent, ExchangeFinishedEvent } from '../events.ts'
+import type { RequestContext } from '../request-context.ts'
 
 const asGatewayError = (thrown: unknown): GatewayError =>
   thrown instanceof GatewayError ? thrown : new GatewayError('internal', { cause: thrown })

@@ -1,0 +1,114 @@
+import { type CacheRead, cacheKey } from '../../cache/cache-read.ts'
+import type { CachePolicy } from '../../cache/decide-caching.ts'
+import { withTraces } from '../../http/headers/credential-headers.ts'
+import type { RequestHeaders } from '../../http/headers/header-lines.ts'
+import type { GatewayResponse } from '../../http/message.ts'
+import { isHead } from '../../http/methods.ts'
+import { requestTags } from '../../service/contract.ts'
+import { createSentHeader } from '../forward/sent-headers.ts'
+import type { ForwardingFacts } from '../ports.ts'
+import type { ValidatedContext } from '../request-context.ts'
+import { publicPart, type ReadPartition } from './partition.ts'
+
+const keyOf = ({ service, target, recalled, client }: ValidatedContext, partition: string): string => {
+  const { name } = service
+  const { host, publicRoot } = service.address
+  // The upstream is sent the scheme: it may redirect one to the other.
+  const scheme = (client.protocol === 'https') === publicRoot.startsWith('https:') ? '' : client.protocol
+  return recalled?.kind === 'valid' && partition === 'public' && host === '' && scheme === ''
+    ? recalled.publicKey
+    : cacheKey({ service: name, target, partition, host, scheme })
+}
+
+/** The cache's view of a request. A class with lazy members: each hit makes one, and needs few of them. */
+export class ExchangeRead implements CacheRead {
+  readonly #context: ValidatedContext
+  readonly #stripped: ReadonlySet<string>
+  readonly #facts: ForwardingFacts
+  readonly #isForAll: boolean
+  readonly #sendsUndeclared: boolean
+  #sentHeader: ((name: string) => string | undefined) | undefined
+  readonly service: string
+  readonly key: string
+  readonly partition: CacheRead['partition']
+  readonly method: 'GET' | 'HEAD'
+  readonly headers: RequestHeaders
+  readonly policy: CachePolicy
+  readonly compresses: boolean
+  readonly step: CacheRead['step']
+
+  constructor(
+    context: ValidatedContext,
+    partition: ReadPartition,
+    stripped: ReadonlySet<string>,
+    facts: ForwardingFacts,
+  ) {
+    this.#context = context
+    this.#stripped = stripped
+    this.#facts = facts
+    this.service = context.service.name
+    this.key = keyOf(context, partition.name)
+    this.partition = partition.kind
+    this.#isForAll = partition.name === publicPart.name
+    this.#sendsUndeclared = context.sendsUndeclared || partition.hasUndeclared === true
+    this.method = isHead(context.method) ? 'HEAD' : 'GET'
+    this.headers = context.request.headers
+    // No report of a change says that a credential has lost a right.
+    this.policy =
+      partition.kind === 'public'
+        ? context.policy
+        : { ...context.policy, feedLifetime: undefined, endsAt: partition.endsAt ?? Number.POSITIVE_INFINITY }
+    this.compresses = context.service.responses.compresses
+    this.step = context.record.trace?.read
+  }
+
+  /** Made for the first variant that needs it. */
+  sentHeader(name: string): string | undefined {
+    this.#sentHeader ??= createSentHeader(
+      this.#context,
+      withTraces(this.headers, this.#stripped),
+      this.#facts,
+    )
+    return this.#sentHeader(name)
+  }
+
+  get route(): string {
+    return this.#context.record.route
+  }
+
+  get signal(): AbortSignal {
+    return this.#context.request.signal
+  }
+
+  get client(): string {
+    return this.#context.client.address
+  }
+
+  get contentId(): string {
+    return this.#context.service.responses.contentId()
+  }
+
+  /** Undefined where the key has something that caches in front of the gateway do not know. */
+  get forDownstream(): CacheRead['forDownstream'] {
+    return this.#isForAll ? this.#context.service.responses.downstream?.linesFor : undefined
+  }
+
+  isOutOfConfiguration(): boolean {
+    const { service, snapshot, matching } = this.#context
+    return !snapshot.has(service) || (matching.kind === 'found' && !service.contract.hasRow(matching.row))
+  }
+
+  isReadable(response: GatewayResponse & { readonly content: Buffer }): boolean {
+    const { service, matching, query } = this.#context
+    // It is the response to this request alone: those of others run no tasks, and need no redirect.
+    if (service.contract.scheduledTasks?.runBehind(query, response) === true) return false
+    return matching.kind !== 'found' || service.contract.tagger.isReadable(response)
+  }
+
+  tags(response: GatewayResponse & { readonly content: Buffer }): readonly string[] {
+    const { service, matching } = this.#context
+    const match = matching.kind === 'found' ? matching : undefined
+    const rowTags = service.contract.tagger.storedTags(match, this.#context.arguments, response)
+    return requestTags(service.contract.tagger, rowTags, this.partition === 'public', this.#sendsUndeclared)
+  }
+}

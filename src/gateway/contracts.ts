@@ -1,8 +1,8 @@
 import type { FeedLifetime } from '../cache/decide-caching.ts'
 import type { Clock } from '../clock.ts'
 import type { LimitsConfig, ServiceConfig } from '../config/config.ts'
-import { createGraphqlContract } from '../graphql/contract.ts'
-import { endpointHints, endpointIssues } from '../graphql/endpoint-checks.ts'
+import { createGraphqlContract, endpointHints } from '../graphql/contract.ts'
+import { limitCodes } from '../graphql/limits.ts'
 import { onlyReads } from '../graphql/only-reads.ts'
 import { hasCredentialParameter } from '../http/headers/credential-headers.ts'
 import type { HeaderChanges } from '../http/headers/header-lines.ts'
@@ -20,9 +20,10 @@ import type { UpstreamOptions } from '../upstream/options.ts'
 import { withBatch } from '../wordpress/batch.ts'
 import { createSiteContract } from '../wordpress/contract.ts'
 import { siteCookies } from '../wordpress/cookies.ts'
+import { graphqlTags, isFromObjectCache, objectCacheIssues } from '../wordpress/graphql.ts'
 import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
 import { pageChecks, siteChecks } from '../wordpress/site-checks.ts'
-import { companionTags, describedChange } from '../wordpress/tags/companion-tags.ts'
+import { describedChange } from '../wordpress/tags/companion-tags.ts'
 import {
   tasksBehindInterface,
   tasksBehindPages,
@@ -35,7 +36,7 @@ import { policiesByRule } from './cache-policies.ts'
 export const limitsOf = (service: ServiceConfig, limits: LimitsConfig): LimitsConfig =>
   'limits' in service ? { ...limits, ...service.limits } : limits
 
-/** Of its configuration: the only place that asks which contract a service has. */
+/** Only this file asks which contract a service has. */
 const createContract = async (
   service: ServiceConfig,
   limits: LimitsConfig,
@@ -54,7 +55,7 @@ const createContract = async (
         ...options,
         uncacheableReasonOf,
         actsAsWrite: actsAtPages,
-        companion: { describe: companionTags, describedChange },
+        companion: { describe: graphqlTags, describedChange, isFromOwnCache: isFromObjectCache },
       })
     case 'openapi':
       return withBatch(batchPath, service, limits, await createDocumentContract(service, options))
@@ -109,15 +110,25 @@ const memoizedByTarget = (read: Contract['uncacheableReasonOf']): Contract['unca
   return (path, query) => reasonOf(`${path}?${query}`)
 }
 
-const checks: { readonly [name in ContractName]?: UpstreamChecks } = {
-  site: siteChecks,
-  open: pageChecks,
-  // Where it has the token of a companion, that is asked too.
-  graphql: { issues: endpointIssues, serverIssues: siteChecks.serverIssues, hints: endpointHints },
-}
-
 /** What the contract of a service looks for at its upstream; undefined for nothing. */
-export const checksOf = ({ contract }: ServiceConfig): UpstreamChecks | undefined => checks[contract]
+export const checksOf = (service: ServiceConfig): UpstreamChecks | undefined => {
+  switch (service.contract) {
+    case 'site':
+      return siteChecks
+    case 'open':
+      return pageChecks
+    case 'graphql':
+      return {
+        issues: objectCacheIssues,
+        // Where it has the token of a companion, that is asked too.
+        serverIssues: siteChecks.serverIssues,
+        hints: endpointHints(service),
+        limitCodes,
+      }
+    default:
+      return undefined
+  }
+}
 
 /** How clients and the upstream name a service. */
 type PublicAddress = {

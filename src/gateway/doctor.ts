@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { createServer, isIP } from 'node:net'
 import { availableParallelism, totalmem } from 'node:os'
+import type { StatusReport } from '../admin/status-report.ts'
 import { storeIssues } from '../cluster/store-issues.ts'
 import { type Config, changesOf } from '../config/config.ts'
 import { checksOf } from './contracts.ts'
@@ -48,16 +49,39 @@ const portTrouble = (host: string, port: number): Promise<string | undefined> =>
     server.listen({ host, port }, () => server.close(() => resolve(undefined)))
   })
 
-const isRunning = async ({ admin: { host, port } }: Config): Promise<boolean> => {
+/** What the admin side of a running gateway says; undefined without one, or without its token. */
+const askAdmin = async (
+  { admin: { host, port, token } }: Config,
+  path: '/livez' | '/status',
+): Promise<unknown> => {
   const address =
     host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : isIP(host) === 6 ? `[${host}]` : host
   try {
-    const response = await fetch(`http://${address}:${port}/livez`, { signal: AbortSignal.timeout(2_000) })
-    await response.arrayBuffer()
-    return response.ok
+    const response = await fetch(`http://${address}:${port}${path}`, {
+      signal: AbortSignal.timeout(2_000),
+      headers: token.isSet ? { authorization: `Bearer ${token.reveal()}` } : {},
+    })
+    const content: unknown = await response.json()
+    return response.ok ? content : undefined
   } catch {
-    return false
+    return undefined
   }
+}
+
+/** Requests that a running gateway has refused for limits of the configuration, counted by reason. */
+const limitChecks = async (config: Config): Promise<readonly Check[]> => {
+  const limited = config.services.filter((service) => checksOf(service)?.limitCodes !== undefined)
+  const status = limited.length === 0 ? undefined : await askAdmin(config, '/status')
+  const { refusals = [] } = (status ?? {}) as Partial<Pick<StatusReport, 'refusals'>>
+  return limited.flatMap((service): Check[] => {
+    const { name } = service
+    const counts = (checksOf(service)?.limitCodes ?? []).flatMap((code) => {
+      const rows = refusals.filter((refusal) => refusal.service === name && refusal.code === code)
+      return rows.length === 0 ? [] : [`${code} ${rows.reduce((sum, { count }) => sum + count, 0)}`]
+    })
+    const text = `refused by the limits since the start: ${counts.join(', ')}; where these are your own clients, raise the limit`
+    return counts.length === 0 ? [] : [{ state: 'note', subject: name, text }]
+  })
 }
 
 const portRemedies: Readonly<Record<string, string>> = {
@@ -68,7 +92,7 @@ const portRemedies: Readonly<Record<string, string>> = {
 }
 
 const portChecks = async (config: Config): Promise<readonly Check[]> => {
-  const running = await isRunning(config)
+  const running = (await askAdmin(config, '/livez')) !== undefined
   const checks = (['listen', 'admin'] as const).map(async (side): Promise<Check> => {
     const { host, port } = config[side]
     const [subject, where] = [`${side}.port`, `${host}:${port}`]
@@ -134,18 +158,17 @@ const upstreamChecks = async (config: Config): Promise<readonly Check[]> => {
       serviceIssues.length > 0
         ? serviceIssues.map(({ text }) => ({ state: 'fault', subject, text }))
         : [{ state: 'ok', subject, text: 'answers, and fits the configuration' }]
-    const allowed = (hints?.(service) ?? []).map(
-      (text): Check => ({ state: 'note', subject: service.name, text }),
-    )
+    const allowed = (hints ?? []).map((text): Check => ({ state: 'note', subject: service.name, text }))
     return [...responses, ...ofChanges, ...allowed]
   })
 }
 
 /** Looks at this machine, and at all that the configuration names. Never throws; ends in bounded time. */
 export const examine = async (config: Config): Promise<readonly Check[]> => {
-  const [ports, upstreams, store] = await Promise.all([
+  const [ports, upstreams, refused, store] = await Promise.all([
     portChecks(config),
     upstreamChecks(config),
+    limitChecks(config),
     storeIssues(config),
   ])
   return [
@@ -155,6 +178,7 @@ export const examine = async (config: Config): Promise<readonly Check[]> => {
     ...ports,
     ...certificateChecks(config),
     ...upstreams,
+    ...refused,
     ...store.map(({ state, text }) => ({ state, subject: 'cache.shared', text })),
   ]
 }

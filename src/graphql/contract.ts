@@ -70,6 +70,14 @@ type Options = Pick<Contract, 'policyFor' | 'uncacheableReasonOf' | 'actsAsWrite
   readonly companion: Companion
 }
 
+/** Anonymous clients read the schema, unless the gateway refuses it or each of them is known. */
+export const endpointHints = ({ graphql, access }: GraphqlConfig): readonly string[] =>
+  graphql.introspection && access === undefined
+    ? [
+        'introspection is open: any client can read the schema. graphql.introspection: false refuses it, also where the upstream allows it',
+      ]
+    : []
+
 /** A GraphQL endpoint: the operation that a request asks for decides what it does. */
 export const createGraphqlContract = (
   config: GraphqlConfig,

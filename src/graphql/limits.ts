@@ -16,13 +16,15 @@ export type DocumentLimits = {
 }
 
 /** Why a document is refused; a closed list, because the codes are metric labels. */
-export type LimitCode =
-  | 'document_too_large'
-  | 'too_many_tokens'
-  | 'document_too_deep'
-  | 'too_many_aliases'
-  | 'introspection_refused'
-  | 'batch_too_long'
+export const limitCodes = [
+  'document_too_large',
+  'too_many_tokens',
+  'document_too_deep',
+  'too_many_aliases',
+  'introspection_refused',
+  'batch_too_long',
+] as const
+export type LimitCode = (typeof limitCodes)[number]
 
 export type RefusedDocument = {
   readonly kind: 'refused'

@@ -7,37 +7,29 @@ import {
   upstreamTags,
   type WriteResponse,
 } from '../cache/tagger.ts'
-import { headerValue, headerValues } from '../http/headers/header-lines.ts'
+import { headerValue } from '../http/headers/header-lines.ts'
 import { essence } from '../http/headers/media-type.ts'
 import { isJsonObject, ownMember } from '../http/json-text.ts'
 import type { Change, Tagger } from '../service/contract.ts'
 
 const mediaTypes: ReadonlySet<string> = new Set(['application/json', 'application/graphql-response+json'])
 
-/** WPGraphQL Smart Cache took the response out of its own object cache, which it saves without comparing versions. */
-export const isFromObjectCache = (extensions: unknown): boolean => {
-  const smartCache = isJsonObject(extensions) ? ownMember(extensions, 'graphqlSmartCache') : undefined
-  const objectCache = isJsonObject(smartCache) ? ownMember(smartCache, 'graphqlObjectCache') : undefined
-  return isJsonObject(objectCache) && Object.keys(objectCache).length > 0
-}
-
 /** A whole result without errors (GraphQL §7.1). */
-const isResult = (content: Buffer): boolean => {
-  const value = parsedContent(content)
-  return (
-    isJsonObject(value) &&
-    !Object.hasOwn(value, 'errors') &&
-    isJsonObject(ownMember(value, 'data')) &&
-    !Object.hasOwn(value, 'hasNext') &&
-    !isFromObjectCache(ownMember(value, 'extensions'))
-  )
-}
+const isResult = (value: unknown): boolean =>
+  isJsonObject(value) &&
+  !Object.hasOwn(value, 'errors') &&
+  isJsonObject(ownMember(value, 'data')) &&
+  !Object.hasOwn(value, 'hasNext')
 
-const isReadable = ({ status, headers: fields, content }: TaggedResponse): boolean =>
-  status === 200 &&
-  mediaTypes.has(essence(headerValue(fields, 'content-type'))) &&
-  headerValue(fields, 'content-encoding') === undefined &&
-  isResult(content)
+const isReadable = (
+  { status, headers: fields, content }: TaggedResponse,
+  isFromOwnCache: Companion['isFromOwnCache'],
+): boolean => {
+  if (status !== 200 || !mediaTypes.has(essence(headerValue(fields, 'content-type')))) return false
+  if (headerValue(fields, 'content-encoding') !== undefined) return false
+  const value = parsedContent(content)
+  return isResult(value) && !isFromOwnCache(value)
+}
 
 /** Nothing was executed: there is no `data`, not even null (GraphQL §7.1.2). */
 const changedNothing = (response: WriteResponse | undefined): boolean => {
@@ -46,24 +38,17 @@ const changedNothing = (response: WriteResponse | undefined): boolean => {
   return isJsonObject(value) && Array.isArray(value['errors']) && !Object.hasOwn(value, 'data')
 }
 
-/** What the companion of a WordPress behind the endpoint says in responses, and of changes. */
+/** What is known of a WordPress that may be behind the endpoint, and what its companion says in responses and of changes. */
 export type Companion = {
   describe(
     names: TagNames,
     response: TaggedResponse,
   ): { readonly tags: readonly string[]; readonly isComplete: boolean }
+  /** The upstream took the response out of a cache of its own, so that it may be older than its data. */
+  isFromOwnCache(response: unknown): boolean
   /** The tags of a change on responses that are described completely; undefined when it may reach all of them. */
   describedChange(names: TagNames, change: Change): readonly string[] | undefined
 }
-
-const longestTag = 128
-
-/** The keys by which WPGraphQL Smart Cache purges. */
-const wordpressKeys = (names: TagNames, { headers: fields }: TaggedResponse): readonly string[] =>
-  headerValues(fields, 'x-graphql-keys')
-    .flatMap((line) => line.split(/\s+/))
-    .filter((key) => key !== '' && key.length <= longestTag)
-    .map((key) => names.upstream(key))
 
 /** A change of which not everything is known is one of everything, like more tags than these. */
 const maxTags = 5_000
@@ -103,13 +88,12 @@ export const createGraphqlTagger = (options: {
         ...(described.isComplete ? [] : [names.undescribed]),
         ...new Set(described.tags),
         ...upstreamTags(names, response.headers),
-        ...wordpressKeys(names, response),
       ]
     },
     // A cart or a session that a write changes without a report is shown to its own caller.
     callers: names.callers,
     undeclared: undefined,
-    isReadable,
+    isReadable: (response) => isReadable(response, companion.isFromOwnCache),
     writtenTags: (_found, _args, _method, response, _shown, isReported = false) => {
       if (isReported || changedNothing(response)) return []
       const groups =

@@ -237,5 +237,7 @@ export type UpstreamChecks = {
   /** What follows where such a service has no `changes`, and what to do; for `doctor`. */
   readonly withoutChanges?: string
   /** What the configuration of such a service allows, and who runs it should know; for `doctor`. */
-  readonly hints?: (service: ServiceConfig) => readonly string[]
+  readonly hints?: readonly string[]
+  /** Codes of the requests that limits of the configuration refuse; `doctor` says how many were refused for each. */
+  readonly limitCodes?: readonly string[]
 }

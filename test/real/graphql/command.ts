@@ -1,6 +1,6 @@
-// npm run fuzz:graphql: random writes by every door of a WordPress with WPGraphQL, each followed by all queries, which are compared
-// with WordPress: with the companion, without it, and with WPGraphQL Smart Cache in the place of the gateway. WRITES=10000 in all for each, in
-// runs of RUN=100 on a new site, QUERIES=30, SEED=1 of the first run; `-- companion` runs one of them. The results are kept: RESUME=1 goes
+// npm run fuzz:graphql: random writes by every door of a WordPress with WPGraphQL. After each, all responses that are still stored and
+// a fifth of the others are compared with WordPress: with the companion, without it, and with WPGraphQL Smart Cache in the place of the gateway. WRITES=10000 in all for each, in
+// runs of RUN=50 on a new site, QUERIES=30, SEED=1 of the first run; `-- companion` runs one of them. The results are kept: RESUME=1 goes
 // on where a run was interrupted.
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -14,7 +14,7 @@ if (reason !== undefined) throw new Error(reason)
 const numberOf = (name: string, otherwise: number): number => Number(process.env[name] ?? otherwise)
 const [writes, writesOfRun, queries, firstSeed] = [
   numberOf('WRITES', 10_000),
-  numberOf('RUN', 100),
+  numberOf('RUN', 50),
   numberOf('QUERIES', 30),
   numberOf('SEED', 1),
 ]
@@ -72,6 +72,7 @@ for (const cache of caches.filter((name) => asked === undefined || name === aske
     for (const text of cache === 'Smart Cache' ? [] : result.firstOlder)
       tell(`OLDER, seed ${result.seed}: ${text}`)
     tell(row(cache, all))
+    tell(result.byWrite.join('; '))
   }
   if (cache !== 'Smart Cache') older += all.reduce((total, result) => total + result.older, 0)
 }

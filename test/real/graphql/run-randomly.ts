@@ -22,6 +22,7 @@ export type RandomResult = RandomRun & {
   readonly firstOlder: readonly string[]
   /** Of Smart Cache it is not known which responses come from it. */
   readonly kept: Count
+  /** The share that each kind of write leaves; of Smart Cache, how many are older after it. */
   readonly byWrite: readonly string[]
 }
 
@@ -46,40 +47,45 @@ type Ports = {
   tell(line: string): void
 }
 
-type Found = Pick<RandomResult, 'older' | 'firstOlder' | 'kept' | 'byWrite'>
+type Found = Pick<RandomResult, 'compared' | 'older' | 'firstOlder' | 'kept' | 'byWrite'>
 
 const behindGateway = async ({ world, queries, write, tell }: Ports, run: RandomRun): Promise<Found> => {
-  const comparison = new Comparison(world, queries)
+  const comparison = new Comparison(world, queries, createRandom(run.seed))
   const stored = await comparison.fill()
   if (stored < 0.9 * queries.length) throw new Error(`only ${stored} of ${queries.length} are stored`)
   const { older } = comparison
   for (let nth = 1; nth <= run.writes; nth += 1) {
     await comparison.after(await write(nth))
-    if (nth % 100 === 0) tell(`${nth} writes, ${older.length} older, ${JSON.stringify(comparison.left.all)}`)
+    if (nth % 10 === 0) tell(`${nth} writes, ${older.length} older, ${JSON.stringify(comparison.left.all)}`)
   }
   const { all, byWrite } = comparison.left
-  return { older: older.length, firstOlder: older.slice(0, 10), kept: all, byWrite }
+  const { compared } = comparison
+  return { compared, older: older.length, firstOlder: older.slice(0, 10), kept: all, byWrite }
 }
 
 /** Another operation has another key there: what it gets is no older than the write. */
 const renamed = (queries: readonly string[], nth: number): readonly string[] =>
   queries.map((query) => `query Now${nth} ${query}`)
 
-const behindSmartCache = async ({ world, queries, write }: Ports, { writes }: RandomRun): Promise<Found> => {
+const behindSmartCache = async ({ world, queries, write, tell }: Ports, run: RandomRun): Promise<Found> => {
   const firstOlder: string[] = []
+  const byWrite = new Map<string, number>()
   let older = 0
   await askWordPress(world, queries)
-  for (let nth = 1; nth <= writes; nth += 1) {
+  for (let nth = 1; nth <= run.writes; nth += 1) {
     const name = await write(nth)
     const shown = await askWordPress(world, queries)
     const now = await askWordPress(world, renamed(queries, nth))
-    for (const [at, query] of queries.entries()) {
-      if (shown[at] === now[at]) continue
-      older += 1
-      if (firstOlder.length < 10) firstOlder.push(`${name}: ${query} ${shown[at]}, now ${now[at]}`)
-    }
+    const outdated = queries.flatMap((query, at) =>
+      shown[at] === now[at] ? [] : [`${name}: ${query} ${shown[at]}, now ${now[at]}`],
+    )
+    older += outdated.length
+    byWrite.set(name, (byWrite.get(name) ?? 0) + outdated.length)
+    firstOlder.push(...outdated.slice(0, 10 - firstOlder.length))
+    if (nth % 10 === 0) tell(`${nth} writes, ${older} older`)
   }
-  return { older, firstOlder, kept: nothing, byWrite: [] }
+  const counts = [...byWrite].map(([name, count]) => `${name} ${count}`)
+  return { compared: run.writes * queries.length, older, firstOlder, kept: nothing, byWrite: counts }
 }
 
 const openWorld = async (cache: CacheName): Promise<GraphqlWorld> => {
@@ -100,7 +106,7 @@ export const runRandomly = async (run: RandomRun, tell: (line: string) => void):
     const queries = randomQueries(random, world.ids, run.queries)
     const ports: Ports = { world, queries, write: writesOf(world, random), tell }
     const found = await (run.cache === 'Smart Cache' ? behindSmartCache : behindGateway)(ports, run)
-    return { ...run, compared: run.writes * queries.length, ...found }
+    return { ...run, ...found }
   } finally {
     await world.stop()
   }

@@ -98,6 +98,7 @@ export const askWordPress = async (
   { site }: GraphqlWorld,
   queries: readonly string[],
 ): Promise<readonly string[]> => {
+  if (queries.length === 0) return []
   const response = await post(
     site.origin + endpoint,
     queries.map((query) => ({ query })),

@@ -47,6 +47,7 @@ test.each(
       expect(requests.validate(invented(nth, padding)).kind).toBe('valid')
       if (nth % 4_000 === 3_999) most = Math.max(most, heldMebibytes() - before)
     }
+    process.stdout.write(`${count} invented documents: ${Math.round(most)} MiB\n`)
     // Two memories of 8 MiB, of texts with what was made of them, and the third for hashes.
     expect(most).toBeLessThan(64)
     expect(requests.names.seen.length).toBeLessThanOrEqual(100)

@@ -37,7 +37,10 @@ const defaultFile = './trellis.yaml'
 // Loaded by the commands that need them: `check`, `schema` and `--help` start without a gateway.
 const gateways = () => import('./workers.ts')
 const upstreamReports = () => import('./gateway/upstream-issues.ts')
-const explanations = () => import('./gateway/explain.ts')
+const explanations = async () => ({
+  ...(await import('./gateway/explain.ts')),
+  ...(await import('./gateway/explain-sentences.ts')),
+})
 
 ignoreUserSignals(isWorker() ? undefined : stderr)
 handleOutputErrors({ stdout, stderr, exit: (code) => process.exit(code) })
@@ -76,8 +79,9 @@ const common = {
   driftReport: async (config) => (await upstreamReports()).driftReport(config),
   documentHints: async (config) => (await import('./openapi/hints.ts')).documentHints(config),
   explain: async (config, request, learn) => {
-    const { explain, explainLearned } = await explanations()
-    return learn ? explainLearned(config, request) : explain(config, request)
+    const { explain, explainLearned, explanationSentences } = await explanations()
+    const explanation = await (learn ? explainLearned : explain)(config, request)
+    return { inWords: explanationSentences(request, explanation), ...explanation }
   },
 } satisfies Partial<CliPorts>
 

@@ -2,6 +2,7 @@
 
 import { read, write } from './ask.js'
 import { element } from './draw.js'
+import { explain } from './explain.js'
 import { counted } from './numbers.js'
 
 /** @param {string} text */
@@ -123,22 +124,11 @@ const askDrain = async () =>
     },
   )
 
-/** @param {FormData} data */
-const explain = async (data) => {
-  const query = new URLSearchParams({ method: String(data.get('method')), url: String(data.get('url')) })
-  const header = String(data.get('header'))
-  if (header !== '') query.set('header', header)
-  const answer = await read(`explain?${query}`)
-  const place = element('explanation')
-  element('explained').hidden = false
-  place.textContent = answer.ok ? JSON.stringify(answer.content, null, 2) : fault(answer)
-}
-
 /** Makes the forms work. */
 export const listen = () => {
   onSubmit('purge', askPurge)
   onSubmit('drain', askDrain)
-  onSubmit('explain', explain)
+  onSubmit('explain', (data) => explain(data, fault))
   onSubmit('log-level', changeLevel)
   readLevel().catch(() => undefined)
   // The field is read with each request: Enter has nothing to send.

@@ -8,16 +8,22 @@ const authorization = () => {
   return token === '' ? {} : { Authorization: `Bearer ${token}` }
 }
 
+/** Where no token is needed, none is asked for. @param {number} status */
+const asksForToken = (status) => {
+  if (status === 401) element('credential-section').hidden = false
+}
+
 /** Without a timeout, a gateway that accepts the connection and sends nothing would look alive. */
-const patienceMs = 10_000
+const timeoutMs = 10_000
 
 /** @param {string} address */
 export const read = async (address) => {
   const answer = await fetch(address, {
     headers: authorization(),
     cache: 'no-store',
-    signal: AbortSignal.timeout(patienceMs),
+    signal: AbortSignal.timeout(timeoutMs),
   })
+  asksForToken(answer.status)
   return { ok: answer.ok, status: answer.status, content: await answer.json() }
 }
 
@@ -28,5 +34,6 @@ export const write = async (address, content, method = 'POST') => {
     headers: { 'Content-Type': 'application/json', ...authorization() },
     body: JSON.stringify(content),
   })
+  asksForToken(answer.status)
   return { ok: answer.ok, status: answer.status, content: await answer.json() }
 }

@@ -1,8 +1,8 @@
 // Charts of the last hour, in steps of ten seconds.
 
 import { read } from './ask.js'
-import { element, make, makeSvg } from './draw.js'
-import { decimals, duration } from './numbers.js'
+import { drawTable, element, make, makeSvg } from './draw.js'
+import { decimals, durationFrom, rateText } from './numbers.js'
 
 /** @typedef {ReturnType<typeof import('../../src/observability/history.ts').historyView>} History */
 /** @typedef {{ name: string, values: readonly (number | null)[], style: string }} Line */
@@ -15,6 +15,9 @@ const height = 120
 const largest = (values) =>
   values.reduce((/** @type {number} */ most, value) => Math.max(most, value ?? 0), 0)
 
+/** @param {number} at @param {number} columns */
+const xOf = (at, columns) => ((width * at) / Math.max(1, columns - 1)).toFixed(1)
+
 /** @param {readonly (number | null)[]} values @param {number} most */
 const pathOf = (values, most) => {
   let path = ''
@@ -24,14 +27,24 @@ const pathOf = (values, most) => {
       isDrawing = false
       continue
     }
-    const x = ((width * at) / Math.max(1, values.length - 1)).toFixed(1)
-    const y = (height - 2 - ((height - 6) * value) / most).toFixed(1)
-    // A value between two gaps is a dot: a line of no length with round ends.
-    path += isDrawing ? `L${x} ${y}` : `M${x} ${y}h0`
+    const y = (height - 4 - ((height - 8) * value) / most).toFixed(1)
+    path += `${isDrawing ? 'L' : 'M'}${xOf(at, values.length)} ${y}`
     isDrawing = true
   }
   return path
 }
+
+/** Where single values between gaps lie, and values among zeros: lines alone would hide them. @param {readonly (number | null)[]} values @param {number} most */
+const dotsOf = (values, most) =>
+  values
+    .map((value, at) => {
+      const isAlone = [values[at - 1], values[at + 1]].every((beside) => (beside ?? 0) === 0)
+      if (value === null || !isAlone || (value === 0 && values[at - 1] === 0)) return ''
+      return value === 0 && values[at + 1] === 0
+        ? ''
+        : `M${xOf(at, values.length)} ${(height - 4 - ((height - 8) * value) / most).toFixed(1)}h0`
+    })
+    .join('')
 
 /** Where the pointer is: the column of a chart with this many. @param {PointerEvent} event @param {number} columns */
 const columnAt = ({ offsetX, currentTarget }, columns) => {
@@ -59,8 +72,11 @@ const chart = (title, lines, text, timeOf, least = 1e-9) => {
     const x = String(width * at)
     picture.append(makeSvg('path', { d: `M${x} 0V${height}`, class: 'grid' }))
   }
-  for (const { values, style } of lines)
-    picture.append(makeSvg('path', { d: pathOf(values, most), class: peak === 0 ? 'line' : style }))
+  for (const { values, style } of lines) {
+    const look = peak === 0 ? 'line' : style
+    picture.append(makeSvg('path', { d: pathOf(values, most), class: look }))
+    picture.append(makeSvg('path', { d: dotsOf(values, most), class: `${look} dots` }))
+  }
   const keys = (/** @type {(line: Line) => string} */ textOf) =>
     lines.map((line) =>
       make(
@@ -104,11 +120,13 @@ const chart = (title, lines, text, timeOf, least = 1e-9) => {
 /** Columns of a chart: of four minutes, or longer ones as the gateway has run. */
 const spans = [24, 96, 192, 360]
 
+/** @param {History} whole */
+const columnsRun = ({ requests }) => requests.length - requests.findIndex((count) => count !== null)
+
 /** @param {History} whole @returns {History} */
 const sinceStart = (whole) => {
-  const { length } = whole.requests
-  const ran = length - whole.requests.findIndex((count) => count !== null)
-  const span = spans.find((columns) => columns >= ran) ?? length
+  const ran = columnsRun(whole)
+  const span = spans.find((columns) => columns >= ran) ?? whole.requests.length
   /** @template Value @param {readonly Value[]} values */
   const last = (values) => values.slice(-span)
   const { requests, errors, hitRatio, p50, p99 } = whole
@@ -122,10 +140,50 @@ const sinceStart = (whole) => {
   }
 }
 
+/** What the charts cover. @param {History} whole */
+const titleOf = (whole) => {
+  const columns = columnsRun(whole)
+  const minutes = Math.max(1, Math.round((columns * whole.seconds) / 60))
+  if (columns >= whole.requests.length) return 'The last hour'
+  return minutes === 1 ? 'The last minute, since the start' : `The last ${minutes} minutes, since the start`
+}
+
+/** @param {number | null} value @param {(value: number) => string} text */
+const cellOf = (value, text) => (value === null ? '–' : text(value))
+
+/** The charts as a table, newest first: made when somebody opens it. @param {History} history @param {(column: number) => string} timeOf */
+const drawRows = (history, timeOf) => {
+  const timeText = (/** @type {number} */ seconds) => durationFrom(history.finest, seconds)
+  const rows = history.requests
+    .map((count, at) => [
+      timeOf(at),
+      cellOf(count, decimals),
+      cellOf(history.hitRatio[at] ?? null, shareText),
+      cellOf(history.p50[at] ?? null, timeText),
+      cellOf(history.p99[at] ?? null, timeText),
+      cellOf(history.errors[at] ?? null, decimals),
+    ])
+    .filter(([, count]) => count !== '–' && count !== '0')
+    .toReversed()
+  const head = [
+    'Ten seconds until',
+    '#Requests',
+    '#From the cache',
+    '#Half within',
+    '#99 % within',
+    '#Errors',
+  ]
+  drawTable(element('history-rows'), head, rows, 'No request in this time.')
+}
+
+/** @param {number} value */
+const shareText = (value) => `${decimals(100 * value)} %`
+
 /** @param {History} whole */
 const draw = (whole) => {
   const history = sinceStart(whole)
-  const end = Date.now()
+  const end = history.end * 1000
+  element('history-title').textContent = titleOf(whole)
   const columns = history.requests.length
   const timeOf = (/** @type {number} */ column) =>
     new Date(end - (columns - 1 - column) * history.seconds * 1000).toLocaleTimeString('en-GB', {
@@ -134,28 +192,23 @@ const draw = (whole) => {
       ...(columns <= 24 ? { second: '2-digit' } : {}),
     })
   const perSecond = history.requests.map((count) => (count === null ? null : count / history.seconds))
-  const share = (/** @type {number} */ value) => `${decimals(100 * value)} %`
+  if (/** @type {HTMLDetailsElement} */ (element('history-table')).open) drawRows(history, timeOf)
   element('charts').replaceChildren(
-    chart(
-      'Requests per second',
-      [{ name: '', values: perSecond, style: 'line' }],
-      (value) => `${decimals(value)} /s`,
-      timeOf,
-    ),
+    chart('Requests per second', [{ name: '', values: perSecond, style: 'line' }], rateText, timeOf),
     chart(
       'Answered from the cache',
       [{ name: '', values: history.hitRatio, style: 'line' }],
-      share,
+      shareText,
       timeOf,
       1,
     ),
     chart(
       'Response time',
       [
-        { name: '99 %', values: history.p99, style: 'line second' },
-        { name: 'median', values: history.p50, style: 'line' },
+        { name: '99 % within', values: history.p99, style: 'line second' },
+        { name: 'half within', values: history.p50, style: 'line' },
       ],
-      duration,
+      (seconds) => durationFrom(history.finest, seconds),
       timeOf,
     ),
     chart(
@@ -178,10 +231,17 @@ const offer = (services) => {
   select.value = services.includes(chosen) ? chosen : ''
 }
 
+/** @type {History | undefined} */
+let latest
+
+/** Of all services together; undefined before it was read. */
+export const latestHistory = () => latest
+
 const refresh = async () => {
   const { value } = /** @type {HTMLSelectElement} */ (element('history-service'))
   const { ok, content } = await read(`history?service=${encodeURIComponent(value)}`)
   if (!ok) return
+  if (value === '') latest = content
   offer(content.services)
   draw(content)
 }
@@ -190,6 +250,7 @@ const refresh = async () => {
 export const showHistory = () => {
   const again = () => refresh().catch(() => undefined)
   element('history-service').addEventListener('change', again)
+  element('history-table').addEventListener('toggle', again)
   const poll = async () => {
     if (!document.hidden) await again()
     setTimeout(poll, everyMs)

@@ -32,7 +32,7 @@ export const makeSvg = (name, attributes) => {
 }
 
 /**
- * @typedef {{ name: string, value: string, note: string, mood?: 'good' | 'warn' | 'bad' }} Tile
+ * @typedef {{ name: string, value: string, note: string, mood?: 'good' | 'warn' | 'bad' | undefined }} Tile
  * @param {HTMLElement} parent
  * @param {readonly Tile[]} tiles
  */

@@ -30,31 +30,37 @@ const drawErrors = (list, recent, none) => {
   drawTable(element(list), ['Time', 'Status', 'Code', 'Route', 'Request id'], rows, none)
 }
 
+/** The first texts, each on its line, and how many there are beside them. @param {readonly string[]} texts @param {number} all */
+const listed = (texts, all) =>
+  texts.length === 0 || all <= texts.length
+    ? texts.join('\n')
+    : `${texts.join('\n')}\nand ${decimals(all - texts.length)} more`
+
 /** @param {Recent} recent */
 const drawInvalidations = ({ invalidations }) => {
-  const rows = invalidations.slice(0, rowsShown).map(({ at, cause, service, id, reach, tags, entries }) => [
-    clockTime(at),
-    [cause, service].filter((text) => text !== '').join(', '),
-    decimals(entries),
-    {
-      text: `${reach.slice(0, tagsShown).join('  ')}${tags > tagsShown ? `  and ${tags - tagsShown} more` : ''}`,
-      kind: /** @type {const} */ ('code'),
-    },
-    { text: id === '' ? 'admin side' : id, kind: /** @type {const} */ ('id') },
-  ])
+  const rows = invalidations
+    .slice(0, rowsShown)
+    .map(({ at, cause, service, id, reach, tags, entries, urls }) => [
+      clockTime(at),
+      [cause, service].filter((text) => text !== '').join(', '),
+      decimals(entries),
+      { text: listed(urls, entries), kind: /** @type {const} */ ('code') },
+      { text: listed(reach.slice(0, tagsShown), tags), kind: /** @type {const} */ ('code') },
+      { text: id === '' ? 'admin side' : id, kind: /** @type {const} */ ('id') },
+    ])
   drawTable(
     element('invalidations'),
-    ['Time', 'Cause', '#Responses removed', 'Tags or URL', 'Request id'],
+    ['Time', 'Write or purge', '#Responses dropped', 'Their URLs', 'What it reached', 'Request id'],
     rows,
     'No write and no purge yet.',
   )
 }
 
-const takenFor = {
-  reported: 'reported: the row of the companion says what it changed',
-  nothing: 'nothing: the companion states that it wrote nothing',
-  table: 'table: WordPress is known to write nothing here',
-  harmless: 'harmless: named in cache.harmlessWrites',
+const whyNothing = {
+  reported: 'The companion has reported what it changed.',
+  nothing: 'The companion says that it wrote nothing.',
+  table: 'WordPress writes nothing here.',
+  harmless: 'It is named in cache.harmlessWrites.',
 }
 
 /** @param {Recent} recent */
@@ -64,20 +70,27 @@ const drawKept = ({ kept }) => {
     .map(({ at, cause, service, taken, id }) => [
       clockTime(at),
       `${cause}, ${service}`,
-      takenFor[taken],
+      whyNothing[taken],
       { text: id, kind: /** @type {const} */ ('id') },
     ])
   drawTable(
     element('kept'),
-    ['Time', 'Request', 'Taken for', 'Request id'],
+    ['Time', 'Request', 'Why it dropped nothing', 'Request id'],
     rows,
-    'No request that is known to have changed nothing yet.',
+    'No such write yet.',
   )
 }
+
+/** @type {Recent['upstreams']} */
+let changes = []
+
+/** The last change of each target and breaker. */
+export const upstreamChanges = () => changes
 
 const refreshRecent = async () => {
   const { ok, content } = await read('recent')
   if (!ok) return
+  changes = content.upstreams
   drawErrors('errors', content, 'No error yet.')
   drawErrors('refusals', content, 'No refused request yet.')
   drawInvalidations(content)

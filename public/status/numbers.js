@@ -48,6 +48,64 @@ export const quantile = (now, before, share) => {
   return from + ((bucket.le - from) * (rank - under)) / (bucket.count - under || 1)
 }
 
+/**
+ * The same as text. Below the first bound and above the last one only the bound is known.
+ * @param {readonly Bucket[]} now
+ * @param {readonly Bucket[]} before
+ * @param {number} share
+ */
+export const quantileText = (now, before, share) => {
+  const seconds = quantile(now, before, share)
+  if (seconds === undefined) return '–'
+  const bounds = now.flatMap(({ le }) => (le === null ? [] : [le]))
+  const [first = 0] = bounds
+  const last = bounds.at(-1) ?? 0
+  return seconds >= last ? `> ${duration(last)}` : durationFrom(first, seconds)
+}
+
+/**
+ * The first bound below which `share` of the observations lie: for few, wide buckets it says no more than is known. While there is none
+ * between the reports, since the start.
+ * @param {readonly Bucket[]} now
+ * @param {readonly Bucket[]} before
+ * @param {number} share
+ * @returns {string}
+ */
+export const withinText = (now, before, share) => {
+  const began = now.some(({ count }, at) => count < (before[at]?.count ?? 0))
+  const counts = now.map(({ count }, at) => count - (began ? 0 : (before[at]?.count ?? 0)))
+  const rank = share * (counts.at(-1) ?? 0)
+  if (rank === 0) return before.length === 0 ? '–' : withinText(now, [], share)
+  const bound = now[counts.findIndex((count) => count >= rank)]?.le
+  return bound === null || bound === undefined ? `> ${duration(now.at(-2)?.le ?? 0)}` : duration(bound)
+}
+
+/**
+ * What the last columns of the history amount to. Of the times, those of the last column that has any.
+ * @param {{ seconds: number, requests: readonly (number | null)[], errors: readonly (number | null)[], hitRatio: readonly (number | null)[], p50: readonly (number | null)[], p99: readonly (number | null)[] }} history
+ * @param {number} columns
+ */
+export const lately = ({ seconds, requests, errors, hitRatio, p50, p99 }, columns) => {
+  const last = requests.slice(-columns)
+  const sum = (/** @type {readonly (number | null)[]} */ values) =>
+    values.reduce((/** @type {number} */ all, value) => all + (value ?? 0), 0)
+  const ratios = hitRatio.slice(-columns)
+  const newest = (/** @type {readonly (number | null)[]} */ values) =>
+    values.slice(-columns).findLast((value) => value !== null) ?? undefined
+  return {
+    asked: sum(last),
+    hits: Math.round(sum(last.map((count, at) => (count ?? 0) * (ratios[at] ?? 0)))),
+    failed: sum(errors.slice(-columns)),
+    seconds: Math.max(1, last.filter((count) => count !== null).length) * seconds,
+    p50: newest(p50),
+    p99: newest(p99),
+  }
+}
+
+/** Few requests are counted by the minute: `0 /s` would say that there are none. @param {number} perSecond */
+export const rateText = (perSecond) =>
+  perSecond === 0 || perSecond >= 0.1 ? `${decimals(perSecond)} /s` : `${decimals(perSecond * 60)} /min`
+
 /** @param {number} value */
 export const decimals = (value) => value.toLocaleString('en', { maximumFractionDigits: value < 10 ? 1 : 0 })
 
@@ -64,6 +122,10 @@ export const duration = (seconds) => {
   if (seconds < 0.001) return `${Math.round(seconds * 1e6)} µs`
   return seconds < 1 ? `${decimals(seconds * 1000)} ms` : `${decimals(seconds)} s`
 }
+
+/** Times below `finest` are not told apart. @param {number} finest @param {number | undefined} seconds */
+export const durationFrom = (finest, seconds) =>
+  seconds !== undefined && seconds < finest ? `< ${duration(finest)}` : duration(seconds)
 
 /** @param {number} bytes */
 export const size = (bytes) => {

@@ -2,10 +2,13 @@
 
 import { listen } from './actions.js'
 import { read } from './ask.js'
-import { showHistory } from './charts.js'
-import { drawTable, drawTiles, element, make } from './draw.js'
-import { showLists } from './entries.js'
-import { age, counted, countOf, decimals, duration, percent, quantile, rate, size } from './numbers.js'
+import { latestHistory, showHistory } from './charts.js'
+import { drawTable, element, make } from './draw.js'
+import { showLists, upstreamChanges } from './entries.js'
+import { drawMap, learnServices } from './map.js'
+import { age, decimals } from './numbers.js'
+import { drawLoss, drawNumbers, drawRoutes } from './overview.js'
+import { drawBatches, drawFeeds, drawReceivers, drawUpstreams } from './upstreams.js'
 import { followAddress, showView } from './views.js'
 
 /** @typedef {import('../../src/admin/status-report.ts').StatusReport} Report */
@@ -14,7 +17,6 @@ import { followAddress, showView } from './views.js'
 const everyMs = 2000
 /** Rates are over this many reports: half a minute. */
 const window = 15
-const fromCache = ['hit', 'revalidated', 'collapsed', 'stale']
 
 /** @type {Seen[]} */
 const seen = []
@@ -44,164 +46,11 @@ const drawHead = (report) => {
     `version ${report.build.version}, Node ${report.build.node}, configuration ${report.configHash}, up ${age(up)}${workers}`
 }
 
-/** @param {Seen} now @param {Seen} before */
-const drawNumbers = (now, before) => {
-  const seconds = (now.at - before.at) / 1000
-  const [{ report: is }, { report: was }] = [now, before]
-  const perSecond = rate(is.requests.total, was.requests.total, seconds)
-  const asked = is.requests.total - was.requests.total
-  const hits =
-    countOf(is.requests.byCache, 'cache', fromCache) - countOf(was.requests.byCache, 'cache', fromCache)
-  const failed =
-    countOf(is.requests.byStatus, 'status_class', ['5xx']) -
-    countOf(was.requests.byStatus, 'status_class', ['5xx'])
-  const shed = is.shed.reduce((sum, { count }) => sum + count, 0)
-  const fill = is.cache.maxBytes > 0 ? is.cache.bytes / is.cache.maxBytes : 0
-  drawTiles(element('numbers'), [
-    {
-      name: 'Requests',
-      value: `${decimals(perSecond)} /s`,
-      note: `${decimals(is.requests.total)} since the start`,
-    },
-    {
-      name: 'Answered from the cache',
-      value: percent(hits, asked),
-      note: `${decimals(is.cache.collapsed)} collapsed since the start`,
-    },
-    {
-      name: 'Response time (median)',
-      value: duration(quantile(is.durations.buckets, was.durations.buckets, 0.5)),
-      note: `99 % within ${duration(quantile(is.durations.buckets, was.durations.buckets, 0.99))}`,
-    },
-    {
-      name: 'Errors (5xx)',
-      value: percent(failed, asked),
-      note: `${decimals(shed)} shed since the start`,
-      ...(failed > 0 ? { mood: /** @type {const} */ ('bad') } : {}),
-    },
-    {
-      name: 'In flight',
-      value: decimals(is.requests.inFlight),
-      note: counted(is.requests.connections, 'connection'),
-    },
-    {
-      name: 'Cache',
-      value: size(is.cache.bytes),
-      note: `${percent(fill, 1)} of ${size(is.cache.maxBytes)}, ${counted(is.cache.entries, 'stored response')}, ${decimals(is.cache.evictions)} evicted`,
-      ...(is.memoryTrusted ? {} : { mood: /** @type {const} */ ('warn') }),
-    },
-    ...(is.openWrites.length === 0
-      ? []
-      : [
-          {
-            name: 'Open writes',
-            value: decimals(is.openWrites.reduce((sum, { count }) => sum + count, 0)),
-            note: `what they may change is not stored: ${is.openWrites.map(({ service }) => service).join(', ')}`,
-            mood: /** @type {const} */ ('warn'),
-          },
-        ]),
-    ...(is.verified.checked === 0
-      ? []
-      : [
-          {
-            name: 'Stored responses verified',
-            value: counted(is.verified.nines, 'nine'),
-            note: `${decimals(is.verified.checked)} compared with the upstream, ${decimals(is.verified.differed)} differed`,
-            ...(is.verified.differed > 0 ? { mood: /** @type {const} */ ('bad') } : {}),
-          },
-        ]),
-    { name: 'Memory', value: size(is.process.residentBytes), note: `heap ${size(is.process.heapBytes)}` },
-    {
-      name: 'Event loop delay',
-      value: duration(is.process.loopDelaySeconds),
-      note: '99 % below; 10 ms when idle',
-      ...(is.process.loopDelaySeconds > 0.1 ? { mood: /** @type {const} */ ('warn') } : {}),
-    },
-  ])
-}
-
 /** @param {Report} report */
 const drawNotices = ({ notices }) => {
   element('notices').hidden = notices.length === 0
   element('notices-list').replaceChildren(
     ...notices.map(({ subject, text }) => make('li', {}, make('strong', {}, subject), ` ${text}`)),
-  )
-}
-
-/** @typedef {Report['upstreams'][number]['targets'][number]} Target */
-
-/** Of the last half minute; while nothing was sent in it, since the start. @param {Target} is @param {Target | undefined} was @param {number} share */
-const latency = (is, was, share) =>
-  duration(quantile(is.buckets, was?.buckets ?? [], share) ?? quantile(is.buckets, [], share))
-
-/** @param {Target} target */
-const stateOf = ({ isKnown, up, leftOut }) => {
-  if (!isKnown) return 'unknown'
-  return up
-    ? { text: 'up', mood: /** @type {const} */ ('good') }
-    : { text: leftOut ? 'down, ejected' : 'down, in use', mood: /** @type {const} */ ('bad') }
-}
-
-/** @param {Seen} now @param {Seen} before */
-const drawUpstreams = ({ report: { upstreams } }, { report: last }) => {
-  const was = new Map(
-    last.upstreams.flatMap(({ service, targets }) =>
-      targets.map((target) => [`${service} ${target.target}`, target]),
-    ),
-  )
-  const rows = upstreams.flatMap(({ service, breaker, inFlight, waiting, retriesLeft, targets }) =>
-    targets.map((target) => [
-      service,
-      target.target,
-      stateOf(target),
-      breaker === 'closed' ? breaker : { text: breaker, mood: /** @type {const} */ ('bad') },
-      latency(target, was.get(`${service} ${target.target}`), 0.5),
-      latency(target, was.get(`${service} ${target.target}`), 0.99),
-      decimals(target.outstanding),
-      `${decimals(inFlight)} / ${decimals(waiting)}`,
-      decimals(target.attempts),
-      target.failures > 0 ? { text: decimals(target.failures), mood: /** @type {const} */ ('warn') } : '0',
-      decimals(retriesLeft),
-    ]),
-  )
-  drawTable(
-    element('upstreams'),
-    [
-      'Service',
-      'Target',
-      'State',
-      'Breaker',
-      '#Median time',
-      '#99 % within',
-      '#In flight',
-      '#Service: in flight / queued',
-      '#Attempts',
-      '#Failed',
-      '#Retries left',
-    ],
-    rows,
-    'No upstream.',
-  )
-}
-
-/** @param {Seen} now @param {Seen} before */
-const drawRoutes = (now, before) => {
-  const seconds = (now.at - before.at) / 1000
-  const was = new Map(before.report.routes.map((row) => [`${row.service} ${row.route}`, row]))
-  const rows = now.report.routes.map((row) => [
-    row.route,
-    row.service,
-    decimals(rate(row.requests, was.get(`${row.service} ${row.route}`)?.requests ?? 0, seconds)),
-    decimals(row.requests),
-    percent(row.hits, row.requests),
-    duration(row.seconds / row.requests),
-    row.errors > 0 ? { text: decimals(row.errors), mood: /** @type {const} */ ('bad') } : '0',
-  ])
-  drawTable(
-    element('routes'),
-    ['Route', 'Service', '#Per second', '#Since the start', '#From the cache', '#Mean time', '#Errors'],
-    rows,
-    'No request yet.',
   )
 }
 
@@ -221,7 +70,7 @@ const drawRefusals = (now, before) => {
       decimals(count),
     ]),
     ...now.report.shed.map(({ class: name, signal, count }) => [
-      `shed: ${name}`,
+      `overload: ${name}`,
       signal,
       '',
       decimals(count),
@@ -278,7 +127,7 @@ const drawNotCached = (now, before) => {
 const drawAdvice = ({ advice, requests }) =>
   drawTable(
     element('advice'),
-    ['Route', 'Service', '#Lost', 'What to do', 'Settings to copy'],
+    ['Route', 'Service', '#Lost hits', 'What to do', 'Settings to copy'],
     advice.map(({ route, service, count, reads, share, text, yaml }) => [
       route,
       service,
@@ -286,53 +135,10 @@ const drawAdvice = ({ advice, requests }) =>
       `${text[0]?.toUpperCase()}${text.slice(1)}.`,
       yaml === undefined ? '' : { text: yaml, kind: /** @type {const} */ ('yaml') },
     ]),
-    requests.total === 0 ? 'No request has come yet.' : 'Nothing that settings could change costs hits.',
+    requests.total === 0
+      ? 'No request has come yet.'
+      : 'Nothing that you could change in the settings costs hits.',
   )
-
-const feedMoods = /** @type {const} */ ({ heard: 'good', cold: 'warn', behind: 'warn', silent: 'bad' })
-
-/** @param {Report} report */
-const drawFeeds = ({ changes }) =>
-  drawTable(
-    element('feeds'),
-    ['Service', 'State', '#Behind by', '#Changes', '#Dropped everything'],
-    changes.map(({ service, state, lagSeconds, applied, serviceDrops }) => [
-      service,
-      { text: state, mood: feedMoods[/** @type {keyof typeof feedMoods} */ (state)] },
-      duration(lagSeconds ?? undefined),
-      decimals(applied),
-      decimals(serviceDrops),
-    ]),
-    'No service reports its changes (services.*.changes).',
-  )
-
-/** @param {Report} report */
-const drawReceivers = ({ receivers }) =>
-  drawTable(
-    element('receivers'),
-    ['Service', 'Receiver', 'State', '#Unconfirmed since', '#Purges confirmed', '#Failed'],
-    receivers.map(({ service, receiver, behind, lagSeconds, confirmed, failed }) => [
-      service,
-      receiver,
-      behind
-        ? { text: 'behind', mood: /** @type {const} */ ('bad') }
-        : { text: 'confirmed', mood: /** @type {const} */ ('good') },
-      behind ? age(lagSeconds) : '–',
-      decimals(confirmed),
-      failed > 0 ? { text: decimals(failed), mood: /** @type {const} */ ('warn') } : '0',
-    ]),
-    'No cache in front is told of changes (services.*.downstream).',
-  )
-
-/** @param {Report} report */
-const drawBatches = ({ batch }) => {
-  const rows = [
-    ...(batch.batches > 0 ? [['batches', decimals(batch.batches)]] : []),
-    ...batch.items.map(({ outcome, count }) => [`items ${outcome}`, decimals(count)]),
-    ...batch.splits.map(({ split, count }) => [`sent as ${split}`, decimals(count)]),
-  ]
-  drawTable(element('batch'), ['Count of', '#Since the start'], rows, 'No batch yet.')
-}
 
 /** @param {Report} report */
 const show = (report) => {
@@ -341,9 +147,11 @@ const show = (report) => {
   if (seen.length > window + 1) seen.shift()
   const before = seen[0] ?? now
   drawHead(report)
-  drawNumbers(now, before)
+  drawNumbers(now, before, latestHistory())
   drawNotices(report)
-  drawUpstreams(now, before)
+  drawLoss(report)
+  drawMap(report, upstreamChanges())
+  drawUpstreams(now, before, upstreamChanges())
   drawRoutes(now, before)
   drawRefusals(now, before)
   drawAdvice(now.report)
@@ -364,8 +172,10 @@ const poll = async () => {
   if (!document.hidden) {
     try {
       const { ok, status, content } = await read('status')
-      if (ok) show(content)
-      else if (status === 401) {
+      if (ok) {
+        await learnServices(content)
+        show(content)
+      } else if (status === 401) {
         unreachable('Enter the admin token')
         showView('tools')
       } else unreachable(`The gateway refused the request (${status})`)
@@ -373,9 +183,13 @@ const poll = async () => {
       unreachable('The gateway cannot be reached')
     }
   }
+  // Shown once it is whole: nothing jumps.
+  document.body.removeAttribute('aria-busy')
   setTimeout(poll, everyMs)
 }
 
 listen()
 followAddress()
-await Promise.all([poll(), showHistory(), showLists()])
+// First what the numbers are made of.
+await Promise.all([showHistory(), showLists()])
+await poll()

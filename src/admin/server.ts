@@ -1,4 +1,4 @@
-import { createReadStream, existsSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import {
@@ -20,6 +20,7 @@ import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess, isWithoutContent } from './access.ts'
 import { adminDocument } from './admin-document.ts'
 import { addChanges, changesPath } from './changes.ts'
+import { compressTexts } from './compress-texts.ts'
 import { addDiagnosis } from './diagnosis.ts'
 import type {
   AdminEvent,
@@ -88,9 +89,20 @@ const assets: readonly (readonly [path: string, type: string, address: () => str
   ['/docs/page.css', 'text/css; charset=utf-8', publicFile('docs/page.css')],
   ['/docs/start.js', scriptType, publicFile('docs/start.js')],
   ['/status/page.css', 'text/css; charset=utf-8', publicFile('status/page.css')],
-  ...['page', 'actions', 'ask', 'charts', 'draw', 'entries', 'numbers', 'views'].map(
-    (name) => [`/status/${name}.js`, scriptType, publicFile(`status/${name}.js`)] as const,
-  ),
+  ...[
+    'page',
+    'actions',
+    'ask',
+    'charts',
+    'draw',
+    'entries',
+    'explain',
+    'map',
+    'numbers',
+    'overview',
+    'upstreams',
+    'views',
+  ].map((name) => [`/status/${name}.js`, scriptType, publicFile(`status/${name}.js`)] as const),
 ]
 
 /** The pages for people: the status page and the documentation of all operations. */
@@ -109,7 +121,7 @@ const addPages = (server: FastifyInstance, operator: Operator): void => {
   for (const [path, type, address] of assets) {
     server.get(path, async (_request, reply) => {
       reply.type(type).header('cache-control', 'private, max-age=3600')
-      return reply.send(createReadStream(fileURLToPath(address())))
+      return reply.send(await readFile(fileURLToPath(address())))
     })
   }
 }
@@ -376,6 +388,7 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
   server.addHook('onRoute', ({ method, url }) => options.registered?.(String(method), url))
   guard(server, options)
   respondInTurn(server)
+  compressTexts(server)
   server.get('/metrics', async (request, reply) => {
     const { contentType, text } = await options.scrape(request.headers.accept)
     return reply.type(contentType).header('vary', 'Accept').send(text)

@@ -28,8 +28,8 @@ const problems: Readonly<Record<Readiness['degraded'][number]['reason'], string>
   shared: 'no contact to the other processes or Redis',
   workers: 'a worker is being replaced',
   changes: 'changes may be missing',
-  downstream: 'a receiver of purges is behind',
-  upstreams: 'all targets fail, or the breaker is not closed',
+  downstream: 'a cache in front has not confirmed a purge',
+  upstreams: 'no target responds',
 }
 
 const maxRows = 20
@@ -81,7 +81,8 @@ const routes = (read: ReadSamples) => {
         requests: count,
         hits: total(ofRoute.filter(({ labels }) => isHit.has(labels['cache']))),
         errors: total(matching(ofRoute, { status_class: '5xx' })),
-        seconds: total(matching(read('trellis_route_duration_seconds_sum'), { service, route })),
+        /** Times of whole responses. */
+        buckets: bucketsOf(matching(read('trellis_route_duration_seconds_bucket'), { service, route })),
       }
     })
 }
@@ -119,6 +120,16 @@ const upstreams = (read: ReadSamples) =>
       ),
     }
   })
+
+const problemOf = (
+  { reason, service }: Readiness['degraded'][number],
+  services: ReturnType<typeof upstreams>,
+): string => {
+  const breaker = services.find((upstream) => upstream.service === service)?.breaker ?? 'closed'
+  return reason !== 'upstreams' || breaker === 'closed'
+    ? problems[reason]
+    : `the breaker is ${breaker}, because too many requests failed`
+}
 
 /** The change feeds; with several workers a state that one of them has is shown, the worst first. */
 const changeFeeds = (read: ReadSamples) =>
@@ -218,18 +229,21 @@ export const statusReport = (
   const read = readSamples(metrics)
   const label = (metric: SampleName, name: string): string => String(read(metric)[0]?.labels[name] ?? '')
   const number = (metric: SampleName): number => total(read(metric))
+  const services = upstreams(read)
   return {
     readiness: {
       ...readiness,
       degraded: readiness.degraded.map((degradation) => ({
         ...degradation,
-        text: problems[degradation.reason],
+        text: problemOf(degradation, services),
       })),
     },
     notices,
     build: { version: label('trellis_build_info', 'version'), node: label('trellis_build_info', 'node') },
     configHash: label('trellis_config_info', 'hash'),
     startedAt: number('process_start_time_seconds'),
+    /** When the first certificate expires, in seconds since 1970; null without TLS. */
+    certificateExpiresAt: read('trellis_tls_certificate_expiry_timestamp_seconds')[0]?.value ?? null,
     process: {
       heapBytes: number('nodejs_heap_size_used_bytes'),
       residentBytes: number('process_resident_memory_bytes'),
@@ -260,7 +274,7 @@ export const statusReport = (
     /** Writes whose response streams on: what they may change is not stored. */
     openWrites: happened(addedUp(read('trellis_writes_open'), ['service'])),
     verified: verified(read),
-    upstreams: upstreams(read),
+    upstreams: services,
     notCached: notCached(read),
     advice: adviceFor(lostHits(read)),
     changes: changeFeeds(read),

@@ -119,6 +119,10 @@ export class Cache {
     return this.#invalidation.purgeInTurns(purge)
   }
 
+  someTargets(tags: readonly string[], max: number): ReturnType<CacheInvalidation['someTargets']> {
+    return this.#invalidation.someTargets(tags, max)
+  }
+
   topUsed(selectors: readonly Purge['selector'][], limit: number): ReturnType<CacheInvalidation['topUsed']> {
     return this.#invalidation.topUsed(selectors, limit)
   }

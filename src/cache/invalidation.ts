@@ -132,6 +132,12 @@ const usedTarget = ({ key, variants }: StoredVariants): UsedTarget | undefined =
   return { service, host, scheme, target, hits: variants.reduce((sum, { hits }) => sum + hits, 0) }
 }
 
+/** Of all that a write reaches, only so many are looked at to name some. */
+const keysLookedAt = 100
+
+const isSameTarget = (one: UsedTarget, other: UsedTarget): boolean =>
+  one.target === other.target && one.service === other.service && one.host === other.host
+
 /** Each target once, those with most hits first. */
 export const topTargets = (targets: readonly UsedTarget[], limit: number): readonly UsedTarget[] => {
   const byTarget = new Map<string, UsedTarget>()
@@ -251,6 +257,21 @@ export class CacheInvalidation {
     if (isLarge) void this.#sweepInTurns()
     this.#report({ kind: 'invalidated', by, entries, cut })
     return entries
+  }
+
+  /** Some of the targets that any client may read and that have one of the tags, for people to see. */
+  someTargets(tags: readonly string[], max: number): readonly UsedTarget[] {
+    const found: UsedTarget[] = []
+    let left = keysLookedAt
+    for (const tag of tags) {
+      for (const entry of this.#store.withTag(tag)) {
+        left -= 1
+        if (found.length === max || left < 0) return found
+        const target = usedTarget(entry)
+        if (target !== undefined && !found.some((other) => isSameTarget(other, target))) found.push(target)
+      }
+    }
+    return found
   }
 
   /** Until `forMs` have passed no response with one of the tags is stored; stored responses stay. */

@@ -1,7 +1,9 @@
 import type { Cache } from '../cache/cache.ts'
 import type { Invalidation } from '../cache/invalidation.ts'
+import { publicFront } from '../service/public-front.ts'
+import type { Service } from './exchange.ts'
 import type { ValidatedContext } from './request-context.ts'
-import type { Reaching } from './write/write-invalidations.ts'
+import { type Reaching, reachedBy } from './write/write-invalidations.ts'
 
 type Invalidator = Parameters<Cache['invalidate']>[1]
 
@@ -50,6 +52,23 @@ export const applyInvalidations = (
   return entries
 }
 
+/** What an operator sees of the responses that a write drops. */
+const maxUrls = 8
+
+/** Public URLs of some stored responses with one of the tags. */
+const urlsShowing = (
+  cache: Cache,
+  tags: readonly string[],
+  services: readonly Service[],
+): readonly string[] =>
+  cache.someTargets(tags, maxUrls).map(
+    ({ service: name, host, target }) =>
+      publicFront(
+        services.find((service) => service.name === name),
+        host,
+      ) + target,
+  )
+
 /** Invalidates what a write may have changed. To be called before the response leaves the gateway. */
 export const invalidateWrite = (
   cache: Cache,
@@ -60,7 +79,9 @@ export const invalidateWrite = (
     [service, ...snapshot.sharing(service)]
       .find((candidate) => candidate.name === name)
       ?.documents?.written(collection)
-  const entries = applyInvalidations(invalidations, cache, documentsStale, 'write')
   const tags = invalidations.flatMap((invalidation) => ('tag' in invalidation ? [invalidation.tag] : []))
-  record.invalidated = { tags, entries: entries + (record.invalidated?.entries ?? 0) }
+  const { entries: before = 0, urls: named = [] } = record.invalidated ?? {}
+  const urls = [...named, ...urlsShowing(cache, tags, reachedBy({ service, snapshot }))].slice(0, maxUrls)
+  const entries = applyInvalidations(invalidations, cache, documentsStale, 'write')
+  record.invalidated = { tags, entries: entries + before, urls }
 }

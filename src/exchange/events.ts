@@ -64,7 +64,12 @@ export const hasEmptiedCache = ({
 }: Pick<ExchangeFinishedEvent, 'writeKind' | 'invalidated'>): boolean =>
   writeKind === 'unknown' && invalidated !== undefined && invalidated.tags.some((tag) => tag.endsWith('/all'))
 
-export type Invalidated = { readonly tags: readonly string[]; readonly entries: number }
+export type Invalidated = {
+  readonly tags: readonly string[]
+  readonly entries: number
+  /** Some of the public URLs among the entries: paths, or whole URLs where the service has hosts. */
+  readonly urls: readonly string[]
+}
 
 export const cacheOutcomes = ['hit', 'miss', 'stale', 'revalidated', 'collapsed', 'bypass', 'none'] as const
 export type CacheOutcome = (typeof cacheOutcomes)[number]

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { ExchangeEvent, ExchangeFinishedEvent, WriteKind } from '../exchange/events.ts'
 import { redactTarget } from '../http/targets.ts'
+import type { UpstreamEvent } from '../upstream/events.ts'
 import { printable } from './access-log.ts'
 import type { ServiceTotals } from './metrics.ts'
 
@@ -11,6 +12,8 @@ const maxEvents = 100
 /** Services with their own history; each costs at most 60 kB. */
 const maxServices = 100
 const maxReach = 12
+/** Targets and breakers, those of earlier configurations included. */
+const maxUpstreams = 1_000
 const longestText = 160
 
 /** A request that was answered with an error. */
@@ -39,6 +42,8 @@ type RecentInvalidation = {
   readonly tags: number
   /** Stored responses dropped in the process that did it. */
   readonly entries: number
+  /** Some of their public URLs. */
+  readonly urls: readonly string[]
 }
 
 /** A request that may write and removed nothing: what it did is reported, or it is known to have written nothing. */
@@ -50,8 +55,21 @@ type RecentKept = {
   readonly taken: Exclude<WriteKind, 'unknown'>
 }
 
+/** The last change of a target, or of the breaker of a service. */
+type RecentUpstreamChange = {
+  readonly at: string
+  readonly service: string
+  /** '' for the breaker. */
+  readonly target: string
+  readonly to: string
+  /** In words, without texts of the upstream. */
+  readonly cause: string
+}
+
 /** The last events of this process, newest first. */
 export type RecentEvents = {
+  /** The last one of each target and of each breaker. */
+  readonly upstreams: readonly RecentUpstreamChange[]
   readonly errors: readonly RecentError[]
   readonly refusals: readonly RecentError[]
   readonly invalidations: readonly RecentInvalidation[]
@@ -89,6 +107,26 @@ const createRecent = <Event>() => {
   }
 }
 
+/** The last change of each target, and of each breaker. */
+class UpstreamChanges {
+  readonly #changes = new Map<string, Recorded<RecentUpstreamChange>>()
+
+  add(event: Extract<UpstreamEvent, { kind: 'target-changed' | 'breaker-changed' }>, at: number): void {
+    const { service, to, cause } = event
+    const target = event.kind === 'target-changed' ? event.target : ''
+    const key = `${service} ${target}`
+    // Added again at the end: the oldest gives way to a new target.
+    this.#changes.delete(key)
+    this.#changes.set(key, { at, service, target, to, cause })
+    const [oldest] = this.#changes.keys()
+    if (this.#changes.size > maxUpstreams && oldest !== undefined) this.#changes.delete(oldest)
+  }
+
+  newestFirst(): readonly Recorded<RecentUpstreamChange>[] {
+    return [...this.#changes.values()].toReversed()
+  }
+}
+
 const withDate = <Event extends { readonly at: number }>(event: Event) => ({
   ...event,
   at: new Date(event.at).toISOString(),
@@ -121,6 +159,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
   const refusals = createRecent<RecentError>()
   const invalidations = createRecent<RecentInvalidation>()
   const kept = createRecent<RecentKept>()
+  const upstreams = new UpstreamChanges()
   let last = totals()
   const since = Math.floor(clock.now() / sampleMs)
   let until = since
@@ -142,7 +181,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
   const timer = setInterval(take, sampleMs).unref()
   const written = (event: ExchangeFinishedEvent): void => {
     const { id = '', service, method, route, invalidated, writeKind = 'unknown' } = event
-    const { tags, entries } = invalidated ?? { tags: [], entries: 0 }
+    const { tags, entries, urls } = invalidated ?? { tags: [], entries: 0, urls: [] }
     const at = clock.now()
     if (tags.length > 0)
       invalidations.add({
@@ -154,6 +193,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
         reach: bounded(tags),
         tags: tags.length,
         entries,
+        urls: bounded(urls),
       })
     else if (writeKind !== 'unknown')
       kept.add({ at, id, service, cause: `${method} ${route}`, taken: writeKind })
@@ -170,11 +210,17 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
       }),
     }),
     recent: (): RecentEvents => ({
+      upstreams: upstreams.newestFirst().map(withDate),
       errors: errors.newestFirst().map(withDate),
       refusals: refusals.newestFirst().map(withDate),
-      invalidations: invalidations
-        .newestFirst()
-        .map((event) => withDate({ ...event, cause: short(event.cause), reach: event.reach.map(short) })),
+      invalidations: invalidations.newestFirst().map((event) =>
+        withDate({
+          ...event,
+          cause: short(event.cause),
+          reach: event.reach.map(short),
+          urls: event.urls.map(short),
+        }),
+      ),
       kept: kept.newestFirst().map((event) => withDate({ ...event, cause: short(event.cause) })),
     }),
     purged: ({ cause, reach, entries }: PurgeRecord): void =>
@@ -187,7 +233,12 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
         reach: bounded([reach]),
         tags: 1,
         entries,
+        urls: [],
       }),
+    observeUpstream: (event: UpstreamEvent): void => {
+      if (event.kind === 'target-changed' || event.kind === 'breaker-changed')
+        upstreams.add(event, clock.now())
+    },
     observe: (event: ExchangeEvent): void => {
       if (event.kind === 'request-refused') {
         const { id, service, route, status, code } = event
@@ -244,6 +295,8 @@ export const historyView = (parts: readonly HistoryPart[], bounds: readonly numb
     seconds: sampleMs / 1000,
     /** Seconds since 1970 of the end of the last column. */
     end: ((end + 1) * sampleMs) / 1000,
+    /** Below it times are not told apart. */
+    finest: bounds[0] ?? 0,
     requests: columns.map(([requests = 0], index) => ran(requests, index)),
     errors: columns.map(([, , failed = 0], index) => ran(failed, index)),
     hitRatio: columns.map(([requests = 0, hits = 0]) => (requests > 0 ? hits / requests : null)),
@@ -254,13 +307,18 @@ export const historyView = (parts: readonly HistoryPart[], bounds: readonly numb
 
 const newest = <Value extends { readonly at: string }>(
   lists: readonly (readonly Value[])[],
+  max = maxEvents,
 ): readonly Value[] =>
   lists
     .flat()
     .sort((first, second) => (first.at < second.at ? 1 : -1))
-    .slice(0, maxEvents)
+    .slice(0, max)
 
 export const recentOfAll = (parts: readonly RecentEvents[]): RecentEvents => ({
+  upstreams: newest(
+    parts.map(({ upstreams }) => upstreams),
+    maxUpstreams,
+  ),
   errors: newest(parts.map(({ errors }) => errors)),
   refusals: newest(parts.map(({ refusals }) => refusals)),
   invalidations: newest(parts.map(({ invalidations }) => invalidations)),

@@ -3,7 +3,7 @@ import type { WorkersStatus } from '../cluster/worker-link.ts'
 import type { PurgeTargetStatus } from '../downstream/events.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { ChangeFeeds } from '../wordpress/changes/change-feeds.ts'
-import { httpSeconds, type Labels, type MetricRow, withLabel } from './metrics/metric-row.ts'
+import { type Labels, type MetricRow, requestSeconds, withLabel } from './metrics/metric-row.ts'
 import { createEventObservers } from './metrics/observe-events.ts'
 import {
   addSeries,
@@ -251,7 +251,7 @@ const addUpRoutes = ({ routeSeconds, requestSeconds }: Families, services: reado
 export type ServiceTotals = ReadonlyMap<string, readonly number[]>
 
 /** Upper bounds of the buckets of request durations, in seconds; one more bucket is unbounded. */
-export const durationBounds: readonly number[] = httpSeconds
+export const durationBounds: readonly number[] = requestSeconds
 
 const fromCache: ReadonlySet<string | undefined> = new Set(['hit', 'revalidated', 'collapsed', 'stale'])
 

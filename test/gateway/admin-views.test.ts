@@ -116,6 +116,12 @@ describe('/explain', () => {
   test('tells row, canonical form, key, tags, rule and what is stored', async () => {
     const url = `${gateway.publicAddress}${mount}/site/v2/posts?page=1&search=explained`
     expect(await explain(url)).toEqual({
+      inWords: [
+        `GET ${url} is for the service site, route /site/v2/posts.`,
+        'The upstream and the cache see /site/v2/posts?search=explained.',
+        'It is a read. Its response comes from the cache, and is stored for all clients together.',
+        'Its rule says: ttl 1m, staleWhileRevalidate 0s, staleIfError 0s.',
+      ],
       service: 'site',
       method: 'GET',
       row: '/site/v2/posts',

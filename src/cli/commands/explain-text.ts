@@ -1,90 +1,25 @@
-import type { ExplainedRequest, Explanation } from '../../gateway/explain.ts'
+import type { Explanation } from '../../gateway/explain.ts'
 import { printable, textTable } from '../texts.ts'
-
-const listText = (values: readonly string[], max: number): string => {
-  const more = values.length - max
-  return `${values.slice(0, max).join(', ')}${more > 0 ? ` and ${more} more (--json prints all)` : ''}`
-}
 
 const maxListed = 12
 
 const valueText = (value: unknown): string => {
   if (typeof value === 'string') return value
-  if (Array.isArray(value)) return value.length === 0 ? '-' : listText(value.map(valueText), maxListed)
+  if (Array.isArray(value)) return value.length === 0 ? '-' : listText(value.map(valueText))
   return value === undefined || value === null ? '-' : JSON.stringify(value)
+}
+
+const listText = (values: readonly string[]): string => {
+  const more = values.length - maxListed
+  return `${values.slice(0, maxListed).join(', ')}${more > 0 ? ` and ${more} more (--json prints all)` : ''}`
 }
 
 /** The words of a key: `cacheKey` is `cache key`. */
 const wordsOf = (key: string): string => key.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
 
-const texts = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(String) : [])
-
-const why = 'docs/why-not-cached.md says what you can do'
-
-/** What the cache does with the request. */
-const cacheSentences = (explanation: Explanation): readonly string[] => {
-  const { cache, rule } = explanation
-  const [, kind = '', detail = ''] = /^(read|bypass|write)[:,] ?(.*)$/.exec(String(cache ?? '')) ?? []
-  switch (kind) {
-    case 'read': {
-      const forWhom =
-        detail === 'public'
-          ? 'for all clients together'
-          : 'for each credential, so that no other client gets it'
-      const lifetime =
-        rule === 'none' ? 'No rule gives it a lifetime: the upstream may.' : `Its rule says: ${rule}.`
-      return [`It is a read. Its response comes from the cache, and is stored ${forWhom}.`, lifetime]
-    }
-    case 'bypass': {
-      const cookies = texts(explanation['cookiesThatMayChangeTheAnswer'])
-      const cookieNames = cookies.length === 0 ? '' : `, for ${listText(cookies, 3)}`
-      return [
-        `It goes to the upstream each time, and nothing is stored. The reason is ${detail}${cookieNames}; ${why}.`,
-      ]
-    }
-    case 'write': {
-      const tags = texts(explanation['mayInvalidate'])
-      return [
-        tags.length === 0
-          ? 'It is a write. What it and its response name is invalidated before the client gets the response.'
-          : `It is a write. Before the client gets the response, stored responses of these are invalidated: ${listText(tags, 3)}.`,
-      ]
-    }
-    default:
-      return []
-  }
-}
-
-const ended = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
-
-const sentences = ({ method, target }: ExplainedRequest, explanation: Explanation): readonly string[] => {
-  const { service, row, refused, answer: response, canonicalTarget, access } = explanation
-  const requestText = `${method} ${target}`
-  if (service === undefined)
-    return refused === undefined ? [] : [ended(`${requestText} is refused: ${refused}`)]
-  const route =
-    row === undefined || row === '/**'
-      ? ''
-      : row === 'unlisted'
-        ? ', whose routes do not list it'
-        : `, route ${row}`
-  return [
-    `${requestText} is for the service ${service}${route}.`,
-    ...(refused === undefined
-      ? []
-      : [ended(`It is refused: ${refused === '404' ? '404, no route has this path' : refused}`)]),
-    ...(access === undefined ? [] : [ended(`Its credentials: ${access}`)]),
-    ...(response === undefined ? [] : [ended(`It is answered: ${response}`)]),
-    ...(canonicalTarget === undefined || target.endsWith(String(canonicalTarget))
-      ? []
-      : [`The upstream and the cache see ${canonicalTarget}.`]),
-    ...cacheSentences(explanation),
-  ]
-}
-
 /** What happens in sentences, then one line for each aspect. */
-export const explanationText = (request: ExplainedRequest, explanation: Explanation): string => {
+export const explanationText = ({ inWords, ...explanation }: Explanation): string => {
   const aspects = Object.entries(explanation).map(([aspect, value]) => [wordsOf(aspect), valueText(value)])
-  const lines = sentences(request, explanation)
-  return printable(`${lines.length === 0 ? '' : `${lines.join('\n')}\n\n`}${textTable(aspects)}`)
+  const sentences = Array.isArray(inWords) ? inWords.map(String) : []
+  return printable(`${sentences.length === 0 ? '' : `${sentences.join('\n')}\n\n`}${textTable(aspects)}`)
 }

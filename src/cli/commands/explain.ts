@@ -27,6 +27,6 @@ export const explain = async (
   }
   const request = { method, target, headers: headersOfLines(header) ?? {}, content }
   const explanation = await ports.explain(config, request, upstreams)
-  ports.stdout.write(json ? jsonText(explanation) : explanationText(request, explanation))
+  ports.stdout.write(json ? jsonText(explanation) : explanationText(explanation))
   return 'ok'
 }

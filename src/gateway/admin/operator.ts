@@ -8,7 +8,7 @@ import type { Config } from '../../config/config.ts'
 import { shownConfig } from '../../config/redacted-config.ts'
 import type { Service } from '../../exchange/service.ts'
 import { requestHeader } from '../../http/headers/header-lines.ts'
-import { targetParts, urlAtHost } from '../../http/targets.ts'
+import { targetParts } from '../../http/targets.ts'
 import type { History, PurgeRecord } from '../../observability/history.ts'
 import { apiDocumentOf } from '../../openapi/document/api-document.ts'
 import {
@@ -16,8 +16,10 @@ import {
   openApiDocument,
   servedDocument,
 } from '../../openapi/served/openapi-document.ts'
+import { publicFront } from '../../service/public-front.ts'
 import { cleanSpelling, spelled } from '../../service/route-paths.ts'
 import { explainAt } from '../explain.ts'
+import { explanationSentences } from '../explain-sentences.ts'
 import type { WarmTarget } from '../parts/warmer.ts'
 import { type BuiltService, withoutRoot } from '../snapshot/build-service.ts'
 import type { OperatorCache } from './operator-cache.ts'
@@ -256,16 +258,10 @@ const urlBefore = ({ address: { publicRoot }, mount }: Service): string =>
 
 const orders = { size: 'bytes', hits: 'hits', age: 'age' } as const
 
-/** What stands in front of the targets of a service: its mount, with hosts behind the URL of the host. */
-const frontOf = (service: Service | undefined, host: string): string => {
-  if (service === undefined || service.hosts.length === 0) return service?.mount ?? ''
-  return host === '' ? service.address.publicRoot : urlAtHost(service.address.publicRoot, host)
-}
-
 /** An entry under its public path, or its URL where a service has hosts. Entries of a credential show neither target nor content. */
 const shownEntry = (entry: CacheEntry, services: ReadonlyMap<string, Service>): unknown => {
   const { target, tags, host, ...facts } = entry
-  const path = frontOf(services.get(entry.service), host) + target
+  const path = publicFront(services.get(entry.service), host) + target
   return entry.partition === 'public'
     ? { ...facts, url: path, tags }
     : { ...facts, url: targetParts(path).path, tags: [] }
@@ -331,11 +327,15 @@ export const createOperator = (parts: OperatorParts): SnapshotOperator => {
     warm: (request) => warmCache({ services: built, targets, cache }, request),
     entries: async ({ sort, limit }: EntriesQuery) =>
       (await cache.entries(orders[sort], limit)).map((entry) => shownEntry(entry, serviceNamed)),
-    explain: async ({ method, url, fields: headers }) => ({
-      ...(await explainAt(targets, { method, target: url, headers })),
-      ...(await openWrites(url, requestHeader(headers, 'host'))),
-      storedResponses: await stored(url, requestHeader(headers, 'host')),
-    }),
+    explain: async ({ method, url, fields: headers }) => {
+      const explanation = await explainAt(targets, { method, target: url, headers })
+      return {
+        inWords: explanationSentences({ method, target: url }, explanation),
+        ...explanation,
+        ...(await openWrites(url, requestHeader(headers, 'host'))),
+        storedResponses: await stored(url, requestHeader(headers, 'host')),
+      }
+    },
     drift: () => ({
       services: built.flatMap(({ service: { name }, upstreamRoutes }) =>
         upstreamRoutes === undefined ? [] : [{ service: name, differences: upstreamRoutes.drift() }],

@@ -17,6 +17,7 @@ export const startObservation = async (config: Config, options: GatewayOptions, 
   const history = createHistory(counted.totals, clock)
   const metrics = observedBy(counted, createStateLog(logger), createEmptyingLog(logger), {
     exchange: history.observe,
+    upstream: history.observeUpstream,
   })
   const watches = await startWatches(config, { lines: factsLogger(logger), metrics, version })
   /** Samples log lines of frequent refusals. */

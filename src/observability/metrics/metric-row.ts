@@ -2,8 +2,10 @@
 export const httpSeconds = [
   0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
 ] as const
+/** Most hits take less than a millisecond: the first bucket of the conventions would hold them all. */
+export const requestSeconds = [0.000_5, 0.001, 0.002_5, ...httpSeconds] as const
 /**
- * Series for each route fill a scrape, so routes show fewer of the same buckets: enough for an objective and for finding a slow
+ * Series for each route fill a scrape, so routes show fewer of the same buckets: enough for an objective, and for finding a slow
  * route. All buckets are counted, and the series of the service are their sums.
  */
 export const routeSeconds = [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10] as const

@@ -20,6 +20,7 @@ import {
   type MetricRow,
   open,
   ownSeconds,
+  requestSeconds as requestBounds,
   routeSeconds,
   withLabel,
 } from './metric-row.ts'
@@ -216,7 +217,7 @@ export const requestMetrics = {
   requestSeconds: histogram(
     'request_duration_seconds',
     { service },
-    httpSeconds,
+    requestBounds,
     'Time from reading the request to the response.',
   ),
   routeSeconds: histogram(
@@ -224,7 +225,7 @@ export const requestMetrics = {
     { service, route: open },
     routeSeconds,
     'The same per route, with fewer buckets.',
-    httpSeconds,
+    requestBounds,
   ),
   ownSeconds: histogram(
     'request_own_duration_seconds',

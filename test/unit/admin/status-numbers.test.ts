@@ -1,5 +1,17 @@
 import { expect, test } from 'vitest'
-import { counted, duration, percent, quantile, rate, size } from '../../../public/status/numbers.js'
+import {
+  counted,
+  duration,
+  durationFrom,
+  lately,
+  percent,
+  quantile,
+  quantileText,
+  rate,
+  rateText,
+  size,
+  withinText,
+} from '../../../public/status/numbers.js'
 
 const buckets = (...counts: readonly number[]) =>
   counts.map((count, at) => ({ le: [0.01, 0.1, 1, null][at] ?? null, count }))
@@ -52,7 +64,60 @@ test.each([
   else expect(found).toBeCloseTo(expected, 9)
 })
 
+const none = buckets(0, 0, 0, 0)
+
 test.each([
+  { what: 'between two bounds', now: buckets(0, 10, 10, 10), before: none, expected: '55 ms' },
+  { what: 'below the first bound', now: buckets(9, 9, 9, 9), before: none, expected: '< 10 ms' },
+  {
+    what: 'above the last bound',
+    now: none.with(3, { le: null, count: 4 }),
+    before: none,
+    expected: '> 1 s',
+  },
+  { what: 'without observations', now: none, before: none, expected: '–' },
+])('quantileText $what says no more than is known', ({ now, before, expected }) =>
+  expect(quantileText(now, before, 0.5)).toBe(expected),
+)
+
+test.each([
+  { what: 'a bound', now: buckets(0, 99, 100, 100), before: none, expected: '100 ms' },
+  {
+    what: 'what came since',
+    now: buckets(90, 90, 100, 100),
+    before: buckets(90, 90, 90, 90),
+    expected: '1 s',
+  },
+  {
+    what: 'all, when nothing came since',
+    now: buckets(9, 9, 9, 9),
+    before: buckets(9, 9, 9, 9),
+    expected: '10 ms',
+  },
+  { what: 'that it is above the last one', now: buckets(0, 0, 0, 4), before: none, expected: '> 1 s' },
+  { what: 'nothing', now: none, before: none, expected: '–' },
+])('withinText: $what', ({ now, before, expected }) => expect(withinText(now, before, 0.99)).toBe(expected))
+
+test('lately adds up the last columns of the history, and takes the newest times', () => {
+  const history = {
+    seconds: 10,
+    requests: [null, 100, 30, 10],
+    errors: [null, 5, 1, 0],
+    hitRatio: [null, 0, 0.5, 1],
+    p50: [null, 0.2, 0.1, null],
+    p99: [null, 2, 1, null],
+  }
+  expect(lately(history, 2)).toEqual({ asked: 40, hits: 25, failed: 1, seconds: 20, p50: 0.1, p99: 1 })
+  expect(lately(history, 4)).toMatchObject({ asked: 140, seconds: 30 })
+})
+
+test.each([
+  [rateText(0), '0 /s'],
+  [rateText(0.02), '1.2 /min'],
+  [rateText(40), '40 /s'],
+  [durationFrom(0.0005, 0.0002), '< 500 µs'],
+  [durationFrom(0.0005, 0.002), '2 ms'],
+  [durationFrom(0.0005, undefined), '–'],
   [counted(1, 'reader'), '1 reader'],
   [counted(0, 'reader'), '0 readers'],
   [counted(1200, 'reader'), '1,200 readers'],

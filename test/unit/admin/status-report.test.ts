@@ -18,7 +18,7 @@ test('a report adds up what belongs together, the largest first', () => {
       'trellis_requests_total{service="site",route="/a",method="GET",status_class="2xx",cache="hit"} 8',
       'trellis_requests_total{service="site",route="/a",method="GET",status_class="5xx",cache="miss"} 2',
       'trellis_requests_total{service="site",route="/b",method="GET",status_class="2xx",cache="miss"} 20',
-      'trellis_route_duration_seconds_sum{service="site",route="/a"} 0.5',
+      'trellis_route_duration_seconds_bucket{le="0.025",service="site",route="/a"} 3',
       'trellis_request_duration_seconds_bucket{le="+Inf",service="site"} 30',
       'trellis_request_duration_seconds_bucket{le="0.005",service="site"} 7',
       'trellis_upstream_target_outstanding_requests{service="site",target="http://a"} 0',
@@ -37,8 +37,8 @@ test('a report adds up what belongs together, the largest first', () => {
     [],
   )
   expect(report.routes).toEqual([
-    { service: 'site', route: '/b', requests: 20, hits: 0, errors: 0, seconds: 0 },
-    { service: 'site', route: '/a', requests: 10, hits: 8, errors: 2, seconds: 0.5 },
+    { service: 'site', route: '/b', requests: 20, hits: 0, errors: 0, buckets: [] },
+    { service: 'site', route: '/a', requests: 10, hits: 8, errors: 2, buckets: [{ le: 0.025, count: 3 }] },
   ])
   expect(report.requests.byCache).toEqual([
     { cache: 'miss', count: 22 },
@@ -86,4 +86,22 @@ test('a report names the reasons of misses, the most frequent first, and the sta
   expect(report.receivers).toEqual([
     { service: 'site', receiver: 'varnish', behind: true, lagSeconds: 7, confirmed: 4, failed: 2 },
   ])
+})
+
+test.each([
+  ['open', 'the breaker is open, because too many requests failed'],
+  ['closed', 'no target responds'],
+])('a service that is down says why: breaker %s', (state, text) => {
+  const report = statusReport(
+    metrics([`trellis_upstream_breaker_state{service="site",state="${state}"} 1`]),
+    { ...ready, degraded: [{ reason: 'upstreams', service: 'site' }] },
+    [],
+  )
+  expect(report.readiness.degraded).toEqual([{ reason: 'upstreams', service: 'site', text }])
+})
+
+test('a report says when the first certificate expires, and null without one', () => {
+  const expiry = 'trellis_tls_certificate_expiry_timestamp_seconds{} 1800000000'
+  expect(statusReport(metrics([expiry]), ready, []).certificateExpiresAt).toBe(1_800_000_000)
+  expect(statusReport([], ready, []).certificateExpiresAt).toBeNull()
 })

@@ -11,7 +11,7 @@ const hour = 3_600_000
 const write = (route: string, more: Partial<ExchangeFinishedEvent> = {}): ExchangeFinishedEvent => ({
   kind: 'exchange-finished',
   writeKind: 'unknown',
-  invalidated: { tags: ['blog/all'], entries: 2 },
+  invalidated: { tags: ['blog/all'], entries: 2, urls: [] },
   service: 'pages',
   route,
   method: 'POST',
@@ -48,7 +48,7 @@ test('once an hour a warning names the routes whose unknown writes removed the m
   const lines = linesOf([
     ...often(write('/a')),
     ...often(write('/b'), 20),
-    ...often(write('/c', { invalidated: { tags: ['blog/all'], entries: 9 } })),
+    ...often(write('/c', { invalidated: { tags: ['blog/all'], entries: 9, urls: [] } })),
     ...often(write('/d'), 13),
   ])
   const setting = 'cache.harmlessWrites, or changes'
@@ -64,8 +64,8 @@ test('once an hour a warning names the routes whose unknown writes removed the m
 test.each([
   ['few', often(write('/a'), 11)],
   ['reported', often(write('/a', { writeKind: 'reported' }))],
-  ['that remove nothing', often(write('/a', { invalidated: { tags: ['blog/all'], entries: 0 } }))],
-  ['that reach what they name', often(write('/a', { invalidated: { tags: ['blog/posts/5'], entries: 3 } }))],
+  ['that remove nothing', often(write('/a', { invalidated: { tags: ['blog/all'], entries: 0, urls: [] } }))],
+  ['that reach what they name', often(write('/a', { invalidated: { tags: ['blog/posts/5'], entries: 3, urls: [] } }))],
 ])('writes %s are not named', (_, events) => {
   expect(linesOf(events)).toEqual([])
 })

@@ -63,6 +63,9 @@ test('a service shows all buckets of the conventions, a route some of them, both
         .join(' '),
     )
   expect(await count('trellis_request_duration_seconds')).toEqual([
+    '0.0005 0',
+    '0.001 0',
+    '0.0025 0',
     '0.005 0',
     '0.01 0',
     '0.025 0',

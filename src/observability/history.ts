@@ -122,8 +122,8 @@ class UpstreamChanges {
     if (this.#changes.size > maxUpstreams && oldest !== undefined) this.#changes.delete(oldest)
   }
 
-  newestFirst(): readonly Recorded<RecentUpstreamChange>[] {
-    return [...this.#changes.values()].toReversed()
+  newestFirst(): readonly RecentUpstreamChange[] {
+    return [...this.#changes.values()].toReversed().map(withDate)
   }
 }
 
@@ -210,7 +210,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
       }),
     }),
     recent: (): RecentEvents => ({
-      upstreams: upstreams.newestFirst().map(withDate),
+      upstreams: upstreams.newestFirst(),
       errors: errors.newestFirst().map(withDate),
       refusals: refusals.newestFirst().map(withDate),
       invalidations: invalidations.newestFirst().map((event) =>

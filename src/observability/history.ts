@@ -149,6 +149,14 @@ const sum = (rows: readonly (readonly number[])[]): readonly number[] => {
   return first.map((value, at) => others.reduce((total, row) => total + (row[at] ?? 0), value))
 }
 
+const shownInvalidation = (event: Recorded<RecentInvalidation>): RecentInvalidation =>
+  withDate({
+    ...event,
+    cause: short(event.cause),
+    reach: event.reach.map(short),
+    urls: event.urls.map(short),
+  })
+
 /**
  * Keeps an hour of numbers in steps of ten seconds, read from the metrics by a timer, and the last errors and invalidations. Requests
  * that are answered well cost nothing here.
@@ -213,14 +221,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
       upstreams: upstreams.newestFirst(),
       errors: errors.newestFirst().map(withDate),
       refusals: refusals.newestFirst().map(withDate),
-      invalidations: invalidations.newestFirst().map((event) =>
-        withDate({
-          ...event,
-          cause: short(event.cause),
-          reach: event.reach.map(short),
-          urls: event.urls.map(short),
-        }),
-      ),
+      invalidations: invalidations.newestFirst().map(shownInvalidation),
       kept: kept.newestFirst().map((event) => withDate({ ...event, cause: short(event.cause) })),
     }),
     purged: ({ cause, reach, entries }: PurgeRecord): void =>

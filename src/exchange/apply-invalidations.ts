@@ -1,8 +1,7 @@
 import type { Cache } from '../cache/cache.ts'
 import type { Invalidation } from '../cache/invalidation.ts'
-import { publicFront } from '../service/public-front.ts'
 import type { ValidatedContext } from './request-context.ts'
-import type { Service } from './service.ts'
+import { publicFront, type Service } from './service.ts'
 import { type Reaching, reachedBy } from './write/write-invalidations.ts'
 
 type Invalidator = Parameters<Cache['invalidate']>[1]

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import { type HeaderChanges, withChanges } from '../http/headers/header-lines.ts'
 import type { PublicLinks } from '../http/headers/links.ts'
 import type { GatewayResponse } from '../http/message.ts'
-import { targetOf } from '../http/targets.ts'
+import { targetOf, urlAtHost } from '../http/targets.ts'
 import type { AnyOrigins, LocalDocuments, Translation } from '../service/connection.ts'
 import type { Contract, WriteReceipts } from '../service/contract.ts'
 import type { TargetMemo } from '../service/target-memo.ts'
@@ -102,4 +102,13 @@ export const upstreamTarget = (
 export const changedResponse = (response: GatewayResponse, service: Service | undefined): GatewayResponse => {
   const changes = service?.responses.changes
   return changes === undefined ? response : { ...response, headers: withChanges(response.headers, changes) }
+}
+
+/** What stands in front of the targets of a service: its mount, with hosts behind the URL of the host. */
+export const publicFront = (
+  service: Pick<Service, 'hosts' | 'mount' | 'address'> | undefined,
+  host: string,
+): string => {
+  if (service === undefined || service.hosts.length === 0) return service?.mount ?? ''
+  return host === '' ? service.address.publicRoot : urlAtHost(service.address.publicRoot, host)
 }

@@ -6,7 +6,7 @@ import type { Purge } from '../../cache/invalidation.ts'
 import { tagsReachedBy, upstreamTagName } from '../../cache/tagger.ts'
 import type { Config } from '../../config/config.ts'
 import { shownConfig } from '../../config/redacted-config.ts'
-import type { Service } from '../../exchange/service.ts'
+import { publicFront, type Service } from '../../exchange/service.ts'
 import { requestHeader } from '../../http/headers/header-lines.ts'
 import { targetParts } from '../../http/targets.ts'
 import type { History, PurgeRecord } from '../../observability/history.ts'
@@ -16,7 +16,6 @@ import {
   openApiDocument,
   servedDocument,
 } from '../../openapi/served/openapi-document.ts'
-import { publicFront } from '../../service/public-front.ts'
 import { cleanSpelling, spelled } from '../../service/route-paths.ts'
 import { explainAt } from '../explain.ts'
 import { explanationSentences } from '../explain-sentences.ts'

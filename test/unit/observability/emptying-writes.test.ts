@@ -65,7 +65,10 @@ test.each([
   ['few', often(write('/a'), 11)],
   ['reported', often(write('/a', { writeKind: 'reported' }))],
   ['that remove nothing', often(write('/a', { invalidated: { tags: ['blog/all'], entries: 0, urls: [] } }))],
-  ['that reach what they name', often(write('/a', { invalidated: { tags: ['blog/posts/5'], entries: 3, urls: [] } }))],
+  [
+    'that reach what they name',
+    often(write('/a', { invalidated: { tags: ['blog/posts/5'], entries: 3, urls: [] } })),
+  ],
 ])('writes %s are not named', (_, events) => {
   expect(linesOf(events)).toEqual([])
 })

@@ -103,7 +103,7 @@ describeWith('chromium', 'the documentation page in a browser', () => {
   test.each(rowsOf(['light', 'dark'] as const, 2))(
     'axe finds nothing, with a request that was sent: %s',
     async (colorScheme) => {
-      for (const path of ['/docs', '/docs?admin']) {
+      for (const path of rowsOf(['/docs', '/docs?admin'], 2)) {
         // The policy of the page must not stop the test from looking: axe is put in from outside.
         const page = await open(path, { colorScheme, bypassCSP: true }, allowing)
         await tryFirst(page)

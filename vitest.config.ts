@@ -24,9 +24,9 @@ const project = (
     ...files,
     setupFiles: 'test/support/own-fetch.ts',
     // A test says what comes about, not how fast the machine is: what is asked for again and again may take its time.
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    expect: { poll: { timeout: 20_000 } },
+    testTimeout: 180_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 60_000 } },
     // Nothing of theirs outlives their test: they share processes, of which each loads the gateway once.
     isolate: false,
     maxWorkers: place.workers,

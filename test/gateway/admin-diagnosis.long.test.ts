@@ -238,7 +238,7 @@ describe('the level of the log', () => {
         return refused()
       })
       .toBeGreaterThan(0)
-    await expect.poll(() => lines().length, { timeout: 15_000 }).toBe(6)
+    await expect.poll(() => lines().length).toBe(6)
     expect(lines().at(-1)).toMatchObject({ from: 'info', to: 'warn' })
     const state = await fetch(`${process.adminOrigin}/log-level`, { headers })
     expect(await state.json()).toEqual({ level: 'warn', configured: 'warn' })

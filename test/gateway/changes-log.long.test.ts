@@ -156,7 +156,7 @@ describe('everything of the service is dropped when the log shows that changes m
     companion.write(2)
     const row = { ...companion.write(2), sequence: Number.MAX_SAFE_INTEGER }
     expect((await companion.push(gateway.adminAddress, row)).status).toBe(200)
-    await expect.poll(() => drops(gateway, 'new-log'), { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => drops(gateway, 'new-log')).toBe(1)
     await heard(gateway)
     await holdsOld(companion, gateway)
     companion.write(1)
@@ -332,7 +332,7 @@ test.each<[string, () => object]>([
     wire.respond({ content: JSON.stringify({ ...content(), nonce: nonceOf(target) }) })
   const gateway = await startGateway(companion)
   const began = Date.now()
-  await expect.poll(() => companion.polls.length, { timeout: 10_000 }).toBeGreaterThan(5)
+  await expect.poll(() => companion.polls.length).toBeGreaterThan(5)
   // One poll each 150 ms.
   expect(companion.polls.length).toBeLessThan(4 + ((Date.now() - began) / 150) * 2)
   expect(await isIn(gateway, 'heard')).toBe(0)
@@ -346,7 +346,7 @@ test('a gateway that starts again begins with what the log says then', async () 
   const next = await startGateway(companion)
   expect(await read(next)).toBe('v2')
   companion.write(1)
-  await expect.poll(() => read(next), { timeout: 10_000 }).toBe('v3')
+  await expect.poll(() => read(next)).toBe('v3')
 })
 
 test('/readyz lists a service whose changes are not known, and stays ready', async () => {

@@ -75,7 +75,7 @@ test('a gateway with log.format: pretty keeps answering after its terminal has c
   } finally {
     program.kill('SIGKILL')
   }
-}, 60_000)
+})
 
 test('a gateway keeps answering while nothing reads its log, and ends on a signal', async () => {
   const [port, admin] = [await freePort(), await freePort()]
@@ -106,7 +106,7 @@ test('a gateway keeps answering while nothing reads its log, and ends on a signa
   } finally {
     program.kill('SIGKILL')
   }
-}, 60_000)
+})
 
 // Linux has a device that is always full; no other system that Trellis runs on does.
 describe.skipIf(!existsSync('/dev/full'))('a full disk', () => {

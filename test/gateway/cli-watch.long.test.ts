@@ -98,7 +98,7 @@ describe('a reload follows', () => {
     const log = setInterval(() => void appendFile(at('access.log'), 'a line\n'), 20)
     try {
       await writeFile(at('c.yaml'), 'a: 2')
-      await expect.poll(() => reloads, { timeout: 5_000 }).toBe(1)
+      await expect.poll(() => reloads).toBe(1)
     } finally {
       clearInterval(log)
       await pause(50)

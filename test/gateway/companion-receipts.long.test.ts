@@ -498,7 +498,7 @@ test('a statement that arrives when the log is not read any more is a write', as
   companion.respondToWrite = (_, wire) => wire.respond({ content: '{}' })
   await write('/wp-login.php')
   expect(companion.origin.received.at(-1)?.headers['trellis-nonce']).toBeUndefined()
-}, 30_000)
+})
 
 // The last ones: while tasks may run, nothing is stored.
 describe('without a statement the gateway uses what it knows by itself', () => {

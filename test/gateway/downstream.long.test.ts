@@ -321,10 +321,10 @@ describe('a purge', () => {
     const stage = await start(varnish)
     await caughtUp(stage)
     // The start purges everything twice.
-    await expect.poll(() => stage.receiver.received.length, { timeout: 15_000 }).toBe(2)
+    await expect.poll(() => stage.receiver.received.length).toBe(2)
     const before = stage.receiver.received.length
     await write(stage)
-    await expect.poll(() => stage.receiver.received.length - before, { timeout: 15_000 }).toBe(2)
+    await expect.poll(() => stage.receiver.received.length - before).toBe(2)
     const [first, second] = stage.receiver.received.slice(before)
     expect(second?.headers['xkey-purge']).toBe(first?.headers['xkey-purge'])
   })
@@ -509,7 +509,7 @@ describe('a receiver that does not confirm', () => {
     stage.receiver.script = failing
     for (const at of [0, 1, 2, 3]) await purgeFrom(stage, at * 900, 900)
     const last = () => stage.receiver.received.at(-1)?.headers['xkey-purge']
-    await expect.poll(last, { timeout: 5_000 }).toBe(everything)
+    await expect.poll(last).toBe(everything)
     stage.receiver.script = confirm
     const failed = stage.receiver.received.length
     await caughtUp(stage)

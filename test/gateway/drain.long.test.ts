@@ -282,4 +282,4 @@ test(`${restarts} restarts of two instances behind a balancer fail no request`, 
   expect(failures).toEqual([])
   expect(new Set(ends)).toEqual(new Set(['finished']))
   expect(responded).toBeGreaterThan(10 * restarts)
-}, 60_000)
+})

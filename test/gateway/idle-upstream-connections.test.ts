@@ -12,7 +12,7 @@ test('the gateway closes an idle connection to an upstream that says nothing abo
   expect(await post()).toBe(200)
   expect(origin.open).toBe(1)
   // The origin closes none by itself.
-  await expect.poll(() => origin.open, { timeout: 10_000 }).toBe(0)
+  await expect.poll(() => origin.open).toBe(0)
   expect(await post()).toBe(200)
   expect(origin.accepted).toBe(2)
   await gateway.close()

@@ -232,7 +232,7 @@ test.each([
     const { ask, gateway } = await start({ otlpUrl: collector.origin, sampleRatio: 1 })
     await ask('/site/v2/posts')
     await expect
-      .poll(() => gateway.metric('trellis_trace_spans_total', 'outcome="failed"'), { timeout: 30_000 })
+      .poll(() => gateway.metric('trellis_trace_spans_total', 'outcome="failed"'))
       .toBeGreaterThan(0)
     await expect.poll(() => collector.open).toBe(0)
     expect(collector.received).toHaveLength(1)

@@ -291,13 +291,13 @@ test('two workers that are killed at once under load: readiness is answered when
   const load = [read, read, read, read, write].map(during)
   for (let round = 0; round < 2; round += 1) {
     const before = logLinesOf(gateway.program, 'worker-ready')
-    await expect.poll(() => reads, { timeout: 30_000 }).toBeGreaterThan(50 * (round + 1))
+    await expect.poll(() => reads).toBeGreaterThan(50 * (round + 1))
     for (const { pid } of before.slice(-2)) process.kill(Number(pid), 'SIGKILL')
     const readsBefore = reads
     expect(await readiness()).toBe(200)
-    await expect.poll(() => reads, { timeout: 30_000 }).toBeGreaterThan(readsBefore + 20)
+    await expect.poll(() => reads).toBeGreaterThan(readsBefore + 20)
     const back = (): number => logLinesOf(gateway.program, 'worker-ready').length
-    await expect.poll(back, { timeout: 30_000 }).toBe(before.length + 2)
+    await expect.poll(back).toBe(before.length + 2)
   }
   isOver = true
   await Promise.all(load)

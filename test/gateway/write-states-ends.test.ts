@@ -211,7 +211,7 @@ test.each(['partly-sent', 'open'] as const)(
       else stream.write('x')
       await expect.poll(() => states(state)).toBe(1)
       stream.close(8)
-      await expect.poll(() => states('broken-off'), { timeout: 5_000 }).toBe(1)
+      await expect.poll(() => states('broken-off')).toBe(1)
       expect(await ask()).toContain('unsettled')
       expect(await ask()).toContain('unsettled')
     } finally {

@@ -47,7 +47,7 @@ describeWith('redis', 'two instances with a change feed on one Redis', () => {
     return Number(line?.split(' ')[1] ?? 0)
   }
   const heard = (gateway: GatewayProcess) =>
-    expect.poll(() => metric(gateway, 'changes_state', '"heard"'), { timeout: 10_000 }).toBe(1)
+    expect.poll(() => metric(gateway, 'changes_state', '"heard"')).toBe(1)
   const read = async ({ origin }: GatewayProcess) => {
     const response = await fetch(`${origin}${checkedPath}/posts/1`)
     const body = (await response.json()) as { title: { rendered: string } }
@@ -97,6 +97,6 @@ describeWith('redis', 'two instances with a change feed on one Redis', () => {
     const response = await companion.push(first.adminOrigin, row)
     expect([response.status, await response.json()]).toMatchObject([503, { code: 'not-spread' }])
     redis.signal('SIGCONT')
-    await expect.poll(async () => (await read(first)).version, { timeout: 10_000 }).toBe('v2')
+    await expect.poll(async () => (await read(first)).version).toBe('v2')
   }, 120_000)
 })

@@ -59,9 +59,7 @@ describeWith('mariadb', 'responses of a site with a persistent object cache or i
 
     /** Sends writes once the site answers with complete tags, or without; says what they left of the stored responses. */
     const leftBy = async (sent: readonly Write[], isDescribed: boolean) => {
-      await expect
-        .poll(() => gateway.metric('trellis_changes_state', 'state="heard"'), { timeout: 20_000 })
-        .toBe(1)
+      await expect.poll(() => gateway.metric('trellis_changes_state', 'state="heard"')).toBe(1)
       // WordPress notes once a day that the password of the tests was used, which is a change of that user.
       await (await site.rest('PUT', '/wp/v2/posts/30', {})).text()
       // A PHP server may use a changed file two seconds later (opcache.revalidate_freq).
@@ -71,7 +69,7 @@ describeWith('mariadb', 'responses of a site with a persistent object cache or i
         return response.headers.get('trellis-tags')
       }
       const asExpected = async () => (await tags())?.includes(';complete;')
-      await expect.poll(asExpected, { timeout: 20_000 }).toBe(isDescribed)
+      await expect.poll(asExpected).toBe(isDescribed)
       const keeper = createKeeper(site, gateway, reads)
       const results: Kept[] = []
       for (const write of sent) results.push(await keeper.after(write))

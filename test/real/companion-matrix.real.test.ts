@@ -69,9 +69,7 @@ describeWith(program, 'writes to a WordPress with the companion that bypass the 
   })
 
   test('no stored response is older than a reported write, and most that it does not change are kept', async () => {
-    await expect
-      .poll(() => gateway.metric('trellis_changes_state', 'state="heard"'), { timeout: 20_000 })
-      .toBe(1)
+    await expect.poll(() => gateway.metric('trellis_changes_state', 'state="heard"')).toBe(1)
     // WordPress notes once a day that the password of the tests was used, which is a change of that user.
     await (await site.rest('PUT', '/wp/v2/posts/30', {})).text()
     const keeper = createKeeper(site, gateway, paths)

@@ -122,9 +122,7 @@ const suite = (): void => {
   const stored = (path: string) => expect.poll(async () => (await read(path)).status).toContain('hit')
 
   test('the feed of the site is heard', async () => {
-    await expect
-      .poll(() => gateway.metric('trellis_changes_state', 'state="heard"'), { timeout: 20_000 })
-      .toBe(1)
+    await expect.poll(() => gateway.metric('trellis_changes_state', 'state="heard"')).toBe(1)
   })
 
   test('a post that is edited in wp-admin is read in its new state at once', async () => {
@@ -200,7 +198,7 @@ const suite = (): void => {
     const before = await pushes()
     await installCompanion(wordpress, '')
     await browser.quickEdit(id, { post_title: 'Only in the log' })
-    await expect.poll(() => titleOf(id), { timeout: 5_000 }).toBe('Only in the log')
+    await expect.poll(() => titleOf(id)).toBe('Only in the log')
     expect(await pushes()).toBe(before)
   })
 }

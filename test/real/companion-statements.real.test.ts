@@ -27,7 +27,7 @@ describeWith('php', 'the WordPress companion states what a request has written',
     // A new site has tasks that are due, and makes its rewrite rules with the first page.
     for (const path of ['/wp-cron.php', '/', '/wp-cron.php'])
       await (await fetch(site.origin + path, { method: 'POST' })).text()
-  }, 60_000)
+  })
   afterAll(() => site?.stop())
   afterEach(() => rm(plugin, { force: true }))
 

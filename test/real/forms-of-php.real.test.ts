@@ -129,7 +129,7 @@ describeWith('php', 'PHP finds rest_route in no form that passes', () => {
       join(folder, 'index.php'),
     ])
     await untilReady(php, () => fetch(`${origin}/`))
-  }, 30_000)
+  })
   afterAll(async () => {
     await php?.stop()
     await rm(folder, { recursive: true, force: true })

@@ -79,7 +79,7 @@ describeWith('redis', 'an instance that is cut off alone for longer than forgetA
       .poll(() => logLinesOf(cut.gateway.program, 'cut-off'))
       .toMatchObject([{ level: 40, writes: 'unacknowledged' }])
     cut.line.state = 'whole'
-    await expect.poll(() => get(other), { timeout: 10_000 }).toMatchObject({ version: 2 })
+    await expect.poll(() => get(other)).toMatchObject({ version: 2 })
   })
 
   test('refuse-while-cut-off: its writes and purges get 503 and are not carried out; reads go on', async () => {
@@ -106,7 +106,7 @@ describeWith('redis', 'an instance that is cut off alone for longer than forgetA
     // Instances that are not cut off continue to write.
     expect((await put(other)).status).toBe(200)
     cut.line.state = 'whole'
-    await expect.poll(async () => (await put(cut)).status, { timeout: 10_000 }).toBe(200)
+    await expect.poll(async () => (await put(cut)).status).toBe(200)
     expect((await purge(cut)).status).toBe(200)
   })
 

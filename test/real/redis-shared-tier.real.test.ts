@@ -232,7 +232,7 @@ describeWith('redis', 'the second tier on a real Redis', () => {
     }
     expect(await ready()).toEqual([503, ['starting']])
     expect((await get(a)).status).toContain('fwd=bypass')
-    await expect.poll(ready, { timeout: 10_000 }).toEqual([200, []])
+    await expect.poll(ready).toEqual([200, []])
     await trusting(a)
   })
 

@@ -18,9 +18,6 @@ export type GatewayProcess = {
   kill(): Promise<void>
 }
 
-/** Several processes of a machine that is busy with other tests. */
-const maxStartMs = 60_000
-
 /**
  * Starts the built gateway on free ports and waits for its /readyz. `settings` are added to the config file as they are; `flags`
  * are for Node and V8, of which NODE_OPTIONS takes only some; `ports` are needed where an upstream must know them first.
@@ -70,15 +67,11 @@ export async function startGatewayProcess(
     await rm(folder, { recursive: true, force: true })
   }
   try {
-    await untilReady(
-      program,
-      async () => {
-        const response = await fetch(`${adminOrigin}/readyz`)
-        if (!response.ok) throw new Error(`/readyz: ${response.status} ${await response.text()}`)
-        await response.arrayBuffer()
-      },
-      maxStartMs,
-    )
+    await untilReady(program, async () => {
+      const response = await fetch(`${adminOrigin}/readyz`)
+      if (!response.ok) throw new Error(`/readyz: ${response.status} ${await response.text()}`)
+      await response.arrayBuffer()
+    })
   } catch (error) {
     await stop()
     throw error

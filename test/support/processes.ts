@@ -83,7 +83,7 @@ export async function programPid({ pid }: Pick<RunningProcess, 'pid'>): Promise<
 export async function untilReady(
   program: RunningProcess,
   probe: () => Promise<unknown>,
-  timeoutMs = 20_000,
+  timeoutMs = 120_000,
 ): Promise<void> {
   const deadline = Date.now() + timeoutMs
   let end: number | string | undefined

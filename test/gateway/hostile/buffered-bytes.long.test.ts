@@ -277,6 +277,6 @@ describe('everything is given back', () => {
     ],
   ])('%s', async (_, run) => {
     await run()
-    await expect.poll(buffered, { timeout: 15_000 }).toBe(0)
+    await expect.poll(buffered).toBe(0)
   })
 })

@@ -196,13 +196,13 @@ test.each<[string, string, (companion: () => Companion) => Reply]>([
     let known: Companion | undefined
     const { companion, gateway } = await start((...args) => response(() => known as Companion)(...args))
     known = companion
-    await expect.poll(() => failures(gateway, reason), { timeout: 10_000 }).toBeGreaterThan(2)
+    await expect.poll(() => failures(gateway, reason)).toBeGreaterThan(2)
     expect(await isIn(gateway, 'heard')).toBe(0)
     expect(await degraded(gateway)).toMatchObject([{ reason: 'changes', service: 'blog' }])
     // A log that cannot be read stops no requests: the breaker stays closed.
     for (let id = 1; id < 4; id += 1) expect((await read(gateway, id))[0]).toBe(200)
     companion.respondToPoll = undefined
-    await expect.poll(() => isIn(gateway, 'heard'), { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => isIn(gateway, 'heard')).toBe(1)
   },
   40_000,
 )
@@ -249,27 +249,27 @@ test.each<[string, Reply]>([
       eject: { after: 3, for: '10m' },
       breaker: { failureRatio: 0.5, minRequests: 5, window: '1m', for: '10m' },
     })
-    await expect.poll(() => companion.polls.length, { timeout: 10_000 }).toBeGreaterThan(12)
+    await expect.poll(() => companion.polls.length).toBeGreaterThan(12)
     for (let id = 1; id < 4; id += 1) expect((await read(gateway, id))[0]).toBe(200)
     companion.respondToPoll = undefined
-    await expect.poll(() => isIn(gateway, 'heard'), { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => isIn(gateway, 'heard')).toBe(1)
   },
   40_000,
 )
 
 test('a poll that is answered from a cache on the way is no response', async () => {
   const { companion, gateway } = await start()
-  await expect.poll(() => isIn(gateway, 'heard'), { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => isIn(gateway, 'heard')).toBe(1)
   const copies = new Map<string, string>()
   // It stores in spite of no-store, and its key has one of the parameters.
   companion.cacheOnTheWay = copies
-  await expect.poll(() => copies.size, { timeout: 10_000 }).toBeGreaterThan(0)
+  await expect.poll(() => copies.size).toBeGreaterThan(0)
   await read(gateway)
   companion.write(1)
-  await expect.poll(() => isIn(gateway, 'heard'), { timeout: 10_000 }).toBe(0)
+  await expect.poll(() => isIn(gateway, 'heard')).toBe(0)
   expect(await failures(gateway, 'no-companion')).toBeGreaterThan(0)
   companion.cacheOnTheWay = undefined
-  await expect.poll(() => isIn(gateway, 'heard'), { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => isIn(gateway, 'heard')).toBe(1)
   const response = await fetch(`${gateway.publicAddress}${site}/posts/1`)
   expect(await response.json()).toMatchObject({ title: { rendered: 'v2' } })
 })
@@ -278,7 +278,7 @@ test.each([-3_600_000, 3_600_000])(
   'a clock of the gateway that jumps by %i ms delays no change beyond the next polls',
   async (jumpMs) => {
     const { companion, gateway } = await start()
-    await expect.poll(() => isIn(gateway, 'heard'), { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => isIn(gateway, 'heard')).toBe(1)
     const title = async (): Promise<unknown> => {
       const response = await fetch(`${gateway.publicAddress}${site}/posts/1`)
       return ((await response.json()) as { title: { rendered: string } }).title.rendered
@@ -291,7 +291,7 @@ test.each([-3_600_000, 3_600_000])(
       await expect.poll(title, { timeout: 5_000, interval: 20 }).toBe('v2')
       // A lost feed is noticed as soon as before.
       companion.respondToPoll = (_, wire) => wire.reset()
-      await expect.poll(() => isIn(gateway, 'silent'), { timeout: 5_000 }).toBe(1)
+      await expect.poll(() => isIn(gateway, 'silent')).toBe(1)
     } finally {
       clock.mockRestore()
     }
@@ -305,7 +305,7 @@ test('two logs that answer in turns, as two databases behind one address do, dro
   const other = await startCompanion()
   opened.push(other)
   const { companion, gateway } = await start()
-  await expect.poll(() => isIn(gateway, 'heard'), { timeout: 10_000 }).toBe(1)
+  await expect.poll(() => isIn(gateway, 'heard')).toBe(1)
   companion.write(1)
   const { incarnation } = companion
   for (let turn = 0; turn < 6; turn += 1) {

@@ -88,7 +88,7 @@ const gather = async (script: Script, headers = ''): Promise<Reader[]> => {
     all.push(read(target, headers))
     if (at % 100 === 0) await pause(5)
   }
-  await expect.poll(inFlight, { timeout: 30_000 }).toBeGreaterThanOrEqual(readers)
+  await expect.poll(inFlight).toBeGreaterThanOrEqual(readers)
   begin()
   return all
 }
@@ -167,7 +167,7 @@ test.each<[string, Script, string, (all: readonly Reader[]) => boolean]>([
       })
       expect(statuses).toEqual(new Set([200]))
       leave(all)
-      await expect.poll(inFlight, { timeout: 30_000 }).toBeLessThan(5)
+      await expect.poll(inFlight).toBeLessThan(5)
       return longest
     })
     expect(turn).toBeLessThan(maxTurnMs)

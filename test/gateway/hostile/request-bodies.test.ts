@@ -170,7 +170,7 @@ test.each(['text/plain', 'application/json'])(
       socket.on('data', (chunk: Buffer) => responses.push(chunk.toString('latin1', 9, 12)))
       socket.write(content)
     }
-    await expect.poll(() => responses.length, { timeout: 20_000 }).toBe(40)
+    await expect.poll(() => responses.length).toBe(40)
     expect(new Set(responses)).toEqual(new Set([type === 'text/plain' ? '415' : '413']))
     expect(used() - before).toBeLessThan(128 * mebibyte)
   },

@@ -63,7 +63,7 @@ const announce = async (next: Routes): Promise<void> => {
   routes = next
   const before = refreshes
   // The first request after that may be answered by the index that was being read before.
-  await expect.poll(() => refreshes, { timeout: 30_000 }).toBeGreaterThan(before + 2)
+  await expect.poll(() => refreshes).toBeGreaterThan(before + 2)
 }
 
 /** The process reports a turn when it has ended. */
@@ -74,7 +74,7 @@ const reload = async (text: string, path: string): Promise<void> => {
   await writeFile(join(folder, 'openapi.json'), text)
   process.kill(await programPid(gateway.program), 'SIGHUP')
   const status = async (): Promise<number> => (await fetch(`${gateway.origin}/described/${path}`)).status
-  await expect.poll(status, { timeout: 30_000 }).toBe(200)
+  await expect.poll(status).toBe(200)
   await reported()
 }
 

@@ -76,7 +76,7 @@ describe('responses on connections that asked for another protocol', () => {
       }
     })
     const { read } = await connectTo(gateway.publicAddress, request)
-    await expect.poll(() => read.bytes, { timeout: 8_000 }).toBeGreaterThan(long.length)
+    await expect.poll(() => read.bytes).toBeGreaterThan(long.length)
     await expect.poll(() => read.isClosed).toBe(true)
     expect(await gateway.metric('trellis_in_flight_requests')).toBe(0)
   })
@@ -93,7 +93,7 @@ describe('responses on connections that asked for another protocol', () => {
       gateway.publicAddress,
       `GET /live/a HTTP/1.1\r\nHost: a\r\n\r\n${handshake('/live/b')}`,
     )
-    await expect.poll(() => read.bytes, { timeout: 8_000 }).toBeGreaterThan(long.length)
+    await expect.poll(() => read.bytes).toBeGreaterThan(long.length)
     await expect.poll(() => read.isClosed).toBe(true)
     expect(await gateway.metric('trellis_in_flight_requests')).toBe(0)
   })
@@ -131,7 +131,7 @@ describe('handshakes and what follows them', () => {
     })
     for (let i = 0; i < 30; i++) await connectTo(gateway.publicAddress, handshake('/live/a'))
     await origin.until(() => origin.received.length === 30)
-    await expect.poll(() => gateway.metric('trellis_websockets_open', 'live'), { timeout: 5000 }).toBe(0)
+    await expect.poll(() => gateway.metric('trellis_websockets_open', 'live')).toBe(0)
   })
   test('a WebSocket of a client that disconnects as the 101 arrives is not counted as open', async () => {
     const clients: Socket[] = []
@@ -145,7 +145,7 @@ describe('handshakes and what follows them', () => {
       c.socket.write(handshake('/live/a'))
       await origin.until(() => origin.received.length === i + 1)
     }
-    await expect.poll(() => gateway.metric('trellis_websockets_open', 'live'), { timeout: 5000 }).toBe(0)
+    await expect.poll(() => gateway.metric('trellis_websockets_open', 'live')).toBe(0)
     await origin.until(() => origin.open === 0)
     expect(await gateway.metric('trellis_in_flight_requests')).toBe(0)
   })

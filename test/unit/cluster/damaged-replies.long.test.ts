@@ -406,7 +406,7 @@ test('a server that sends single bytes and no complete response is left for anot
     return connections
   }
   await expect.poll(asked, patient).toBeGreaterThan(1)
-}, 60_000)
+})
 
 /** A node whose replies to GET are given, and the number of its connections. */
 const respondingGet = async (wire: string) => {

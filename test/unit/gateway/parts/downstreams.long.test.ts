@@ -94,7 +94,7 @@ test('receivers are purged when all other gateways have dropped what a write cha
 
 test('a start purges everything twice: responses of an earlier configuration may be on their way', async () => {
   const { receiver } = await start(async () => ({ entries: 0, unacknowledged: false }))
-  await expect.poll(() => receiver.received.length, { timeout: 15_000 }).toBe(2)
+  await expect.poll(() => receiver.received.length).toBe(2)
   const [first, second] = receiver.received.map(({ headers }) => headers['xkey-purge'])
   expect(first).toMatch(/^[0-9a-f]{12}$/)
   expect(second).toBe(first)
@@ -102,9 +102,9 @@ test('a start purges everything twice: responses of an earlier configuration may
 
 test('what other gateways have changed is purged some seconds later: they may have ended before', async () => {
   const { downstreams, receiver } = await start(async () => ({ entries: 0, unacknowledged: false }))
-  await expect.poll(() => receiver.received.length, { timeout: 15_000 }).toBe(2)
+  await expect.poll(() => receiver.received.length).toBe(2)
   downstreams.contacted([dropped])
-  await expect.poll(() => receiver.received.length, { timeout: 15_000 }).toBe(3)
+  await expect.poll(() => receiver.received.length).toBe(3)
   expect(receiver.received[2]?.headers['xkey-purge']?.split(' ')).toHaveLength(2)
 })
 

@@ -16,7 +16,7 @@ const hits = async (world: GraphqlWorld, queries: readonly string[]): Promise<re
   (await Promise.all(queries.map((query) => ask(world, query)))).map(({ isHit }) => isHit)
 
 const fill = (world: GraphqlWorld, queries: readonly string[]): Promise<void> =>
-  expect.poll(async () => (await hits(world, queries)).every(Boolean), { timeout: 20_000 }).toBe(true)
+  expect.poll(async () => (await hits(world, queries)).every(Boolean)).toBe(true)
 
 const postOf = async ({ site }: GraphqlWorld, category: number): Promise<number> => {
   const response = await site.rest('GET', `/wp/v2/posts?categories=${category}`)

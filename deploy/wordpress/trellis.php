@@ -533,6 +533,9 @@ final class Trellis_Changes {
 		'postmeta' => array( '_edit_lock', '_edit_last', '_pingme', '_encloseme', '_wp_old_slug', '_wp_old_date' ),
 		'usermeta' => array( 'session_tokens', 'community-events-location' ),
 	);
+	/** What WordPress shows of a user's meta, beside roles. All else is a plugin's, or a setting of screens: responses name the keys that they read. */
+	const USER_KEYS = array( 'nickname', 'first_name', 'last_name', 'description', 'rich_editing', 'syntax_highlighting', 'comment_shortcuts', 'admin_color', 'use_ssl', 'show_admin_bar_front', 'locale' );
+
 	/** Of these tables each visitor is shown his own rows, and nobody those of others. */
 	const OWN_TABLES   = array( 'woocommerce_sessions' );
 	const QUIET_TABLES = array( 'actionscheduler_actions', 'actionscheduler_claims', 'actionscheduler_groups', 'actionscheduler_logs', 'woocommerce_sessions', 'woocommerce_log', 'signups', 'registration_log' );
@@ -781,6 +784,9 @@ final class Trellis_Changes {
 			if ( false !== $at_name && $this->is_quiet( $table, $this->unquote( $row[ $at_name ] ) ) ) {
 				continue;
 			}
+			if ( 'usermeta' === $table && ! $may_hit && false !== $at_name && ctype_digit( (string) $text ) && $this->touch_key( $site, $text, $this->unquote( $row[ $at_name ] ) ) ) {
+				continue;
+			}
 			if ( 'option' === $kind || 'network' === $kind ? null === $text : ! ctype_digit( (string) $text ) ) {
 				$this->whole( $site, $table );
 				return;
@@ -813,6 +819,7 @@ final class Trellis_Changes {
 		}
 		list( $kind, $owner, $key, $named, $filters ) = $spec;
 		$set       = 'UPDATE' === $verb ? substr( $plain, 0, $where ) : '';
+		$has_keys  = 'usermeta' === $table && ! preg_match( '/\b(?:meta_key|user_id|umeta_id)\b/i', $set );
 		$condition = rtrim( substr( $rest, $where + 5 ), "; \t\r\n" );
 		$masked    = rtrim( substr( $plain, $where + 5 ), "; \t\r\n" );
 		$is_simple = ! preg_match( '/\b(?:OR|XOR|SELECT|LIMIT|UNION)\b|\|\||\(\s*`?[a-z]/i', $masked );
@@ -840,11 +847,16 @@ final class Trellis_Changes {
 		}
 		$ids = null;
 		if ( $is_simple && preg_match( '/^\s*`?' . $owner . '`?\s*(?:=\s*\'?(\d+)\'?|IN\s*\(([\d,\s]+)\))\s*(?:$|AND\b)/i', $condition, $part ) ) {
-			$ids = isset( $part[2] ) ? array_map( 'intval', explode( ',', $part[2] ) ) : array( (int) $part[1] );
+			$ids   = isset( $part[2] ) ? array_map( 'intval', explode( ',', $part[2] ) ) : array( (int) $part[1] );
+			$found = $has_keys ? $this->find( $name, $table, $owner, $named, $condition, $masked, $site ) : null;
+			if ( array() === $found ) {
+				return;
+			}
+			$ids = null === $found ? $ids : $found;
 		} elseif ( 'option_name' === $owner && $is_simple && preg_match( '/^\s*`?option_name`?\s*=\s*(' . self::STRING . ')\s*$/is', $condition, $part ) ) {
 			$ids = array( $this->unquote( $part[1] ) );
 		} else {
-			$ids = $this->find( $name, $table, $owner, $named, $condition, $masked );
+			$ids = $this->find( $name, $table, $owner, $named, $condition, $masked, $has_keys ? $site : null );
 			if ( array() === $ids ) {
 				// Nothing to change, or quiet names only; a row that another request inserts meanwhile is reported as searched.
 				$this->searched[ $site ][ $table ] = true;
@@ -1151,7 +1163,8 @@ final class Trellis_Changes {
 	}
 
 	/** The ids that an UPDATE or DELETE will reach, read with its own condition; null when that fails. */
-	private function find( $name, $table, $owner, $named, $condition, $masked ) {
+	/** The ids of the owners of rows, but for rows with quiet names; where a site is given, also but for rows with a user's keys, which are noted. */
+	private function find( $name, $table, $owner, $named, $condition, $masked, $site_of_keys = null ) {
 		$columns = '' === $named || $named === $owner ? "`$owner` AS id" : "`$owner` AS id, `$named` AS name";
 		$limit   = preg_match( '/\bLIMIT\b/i', $masked ) ? '' : ' LIMIT ' . ( self::MAX_ROWS * 5 );
 		$rows    = $this->log->query( "SELECT $columns FROM `$name` WHERE $condition$limit" );
@@ -1160,7 +1173,10 @@ final class Trellis_Changes {
 		}
 		$ids = array();
 		foreach ( $rows as $row ) {
-			if ( '' === $named || ! $this->is_quiet( $table, isset( $row->name ) ? $row->name : $row->id ) ) {
+			if ( '' !== $named && $this->is_quiet( $table, isset( $row->name ) ? $row->name : $row->id ) ) {
+				continue;
+			}
+			if ( null === $site_of_keys || ! $this->touch_key( $site_of_keys, $row->id, isset( $row->name ) ? $row->name : null ) ) {
 				$ids[ $row->id ] = true;
 			}
 		}
@@ -1466,17 +1482,45 @@ final class Trellis_Changes {
 		return isset( $_SERVER['REQUEST_METHOD'] ) && in_array( $_SERVER['REQUEST_METHOD'], array( 'GET', 'HEAD' ), true ) && ! wp_doing_cron();
 	}
 
-	/** @param array|null|false $state Before the write that follows; null: not there; false: not read. */
-	private function touch( $site, $kind, $id, $state = false, $counts_only = false ) {
+	/** Whether a key of a user's meta is shown by those responses alone that name it. To the database letters of other alphabets may be the same as Latin ones. */
+	public static function is_named_key( $key ) {
+		return null !== $key && ! preg_match( '/[^\x20-\x7e]/', $key ) && ! in_array( strtolower( rtrim( $key ) ), self::USER_KEYS, true ) && ! preg_match( '/(?:capabilities|user_level)\s*$/iD', $key );
+	}
+
+	/** A key as responses and changes name it: to the database letters of either case are the same, and spaces at the end nothing. */
+	public static function key_name( $key ) {
+		return substr( md5( strtolower( rtrim( $key ) ) ), 0, 6 );
+	}
+
+	/** Notes that a user's meta with this key is written; false if that concerns all that is shown of the user. */
+	private function touch_key( $site, $id, $key ) {
+		if ( ! self::is_named_key( $key ) ) {
+			return false;
+		}
+		$this->mark( $site );
+		$this->touch( $site, 'user', (int) $id, false, false, self::key_name( $key ) );
+		return true;
+	}
+
+	/**
+	 * @param array|null|false $state Before the write that follows; null: not there; false: not read.
+	 * @param string|null      $key   Of a user's meta, if only that is written.
+	 */
+	private function touch( $site, $kind, $id, $state = false, $counts_only = false, $key = null ) {
 		if ( $this->count > ( empty( $GLOBALS['_wp_suspend_cache_invalidation'] ) ? self::MAX_OBJECTS : self::MAX_IMPORTED ) ) {
 			$this->reason = 'overflow';
 			return;
 		}
 		if ( ! isset( $this->objects[ $site ][ $kind ][ $id ] ) ) {
 			++$this->count;
-			$this->objects[ $site ][ $kind ][ $id ] = array( 'states' => array(), 'counts_only' => true, 'counted' => 0, 'is_seen' => true );
+			$this->objects[ $site ][ $kind ][ $id ] = array( 'states' => array(), 'counts_only' => true, 'counted' => 0, 'is_seen' => true, 'keys' => array() );
 		}
 		$object = &$this->objects[ $site ][ $kind ][ $id ];
+		if ( null === $key ) {
+			$object['keys'] = null;
+		} elseif ( null !== $object['keys'] ) {
+			$object['keys'][ $key ] = true;
+		}
 		if ( false !== $state && ( ! $object['states'] || end( $object['states'] ) !== $state ) ) {
 			$object['states'][] = $state;
 		}
@@ -1802,7 +1846,7 @@ final class Trellis_Changes {
 						continue;
 					}
 					foreach ( $this->describe( $site, $kind, $id, $states, $alone && $object['is_seen'], $object['counts_only'] ) as $change ) {
-						$lists[ $site ][] = $change;
+						$lists[ $site ][] = $change + ( $object['keys'] ? array( 'keys' => array_map( 'strval', array_keys( $object['keys'] ) ) ) : array() );
 					}
 				}
 			}
@@ -2297,6 +2341,9 @@ final class Trellis_Tags {
 	/** Of more types and states a list is one of any: a shop has fourteen types that visitors see. */
 	const MAX_LISTS = 24;
 
+	/** Where a header names rows of tables: keys of users' meta. */
+	const USER_KEYS = 'user_keys';
+
 	/** Groups of the object cache, and the letter of their ids. */
 	const GROUPS = array( 'posts' => 'p', 'post_meta' => 'p', 'terms' => 't', 'term_meta' => 't', 'comment' => 'c', 'comment_meta' => 'c', 'users' => 'u', 'user_meta' => 'u' );
 
@@ -2454,6 +2501,28 @@ final class Trellis_Tags {
 				2
 			);
 		}
+		add_filter(
+			'get_user_metadata',
+			function ( $value, $user, $key ) {
+				$this->read_user_key( (string) $key );
+				return $value;
+			},
+			PHP_INT_MAX,
+			3
+		);
+		// Gets all keys of these users, of which its callers in WordPress show those that they are asked for.
+		add_filter(
+			'update_user_metadata_cache',
+			function ( $check ) {
+				$callers = array_column( debug_backtrace( DEBUG_BACKTRACE_IGNORE_ARGS, 8 ), 'function' );
+				$at      = array_search( 'update_meta_cache', $callers, true );
+				if ( null !== $check || false === $at || ! isset( $callers[ $at + 1 ] ) || ! in_array( $callers[ $at + 1 ], array( 'get_metadata_raw', 'metadata_exists', 'cache_users' ), true ) ) {
+					$this->read_user_key( '' );
+				}
+				return $check;
+			},
+			PHP_INT_MAX
+		);
 		// A plugin that reads all options at once reads each.
 		add_filter(
 			'alloptions',
@@ -2972,6 +3041,9 @@ final class Trellis_Tags {
 				$this->read_temporary( $name );
 			}
 		}
+		if ( in_array( 'usermeta', $names, true ) ) {
+			$this->read_user_keys( $sql, $strings, $prefix );
+		}
 		if ( $this->read_authors( $sql, $strings, $prefix ) ) {
 			return;
 		}
@@ -2990,6 +3062,32 @@ final class Trellis_Tags {
 			);
 		} while ( $replaced > 0 );
 		$this->read_select( $sql, $strings, $prefix, false );
+	}
+
+	/** Of a user's meta: a response names the keys that it read but for those that WordPress shows; '' is any. */
+	private function read_user_key( $key ) {
+		if ( '' === $key ) {
+			$this->tables[ self::USER_KEYS ] = true;
+		} elseif ( Trellis_Changes::is_named_key( $key ) ) {
+			$this->rows[ self::USER_KEYS ]['key'][ Trellis_Changes::key_name( $key ) ] = true;
+		}
+	}
+
+	/** The keys that a statement asks users' meta for; `cache_users` and its like ask for the meta of users by their ids. */
+	private function read_user_keys( $sql, $strings, $prefix ) {
+		if ( preg_match( "/^\\s*SELECT user_id, meta_key, meta_value FROM {$prefix}usermeta WHERE user_id IN \\([\\d,\\s]+\\) ORDER BY umeta_id ASC\\s*$/iD", $sql ) ) {
+			return;
+		}
+		preg_match_all( "/\\bmeta_key\\s*=\\s*'(\\d+)'/i", $sql, $found );
+		$keys = array_map(
+			function ( $at ) use ( $strings ) {
+				return preg_match( '/[^\x20-\x7e]/', $strings[ (int) $at ] ) ? '' : $strings[ (int) $at ];
+			},
+			$found[1]
+		);
+		foreach ( $keys && count( $keys ) === preg_match_all( '/\bmeta_key\b/i', $sql ) ? $keys : array( '' ) as $key ) {
+			$this->read_user_key( $key );
+		}
 	}
 
 	/** Whether a statement asks which of these users have published anything, as WPGraphQL does; how many posts does not matter. */

@@ -1,5 +1,5 @@
 import type { BypassReason } from '../cache/decide-caching.ts'
-import type { NoStoreReason } from '../cache/events.ts'
+import type { MissReason, NoStoreReason } from '../cache/events.ts'
 
 /** What keeps a route from hits. `emptied`: a write that emptied the cache, with its method before the route. */
 export type LostHits = {
@@ -11,11 +11,16 @@ export type LostHits = {
   readonly reads: number
 }
 
+/** What the cache may use. */
+export type CacheLimits = { readonly maxBytes: number }
+
 type Advised = {
   /** What happens, and what to do about it. */
   readonly text: string
   /** Settings of the service to copy, as lines of YAML below `services.NAME`. */
   readonly settings?: readonly string[]
+  /** Settings of the whole gateway, as lines of YAML. */
+  readonly global?: readonly string[]
 }
 
 export type Advice = LostHits & {
@@ -36,6 +41,12 @@ const pattern = (route: string): string => {
   return `GET ${route.startsWith('/') ? route.replaceAll(/\{[^}]*\}/g, '*') : '/**'}`
 }
 
+/** Which writes a method and a route are; the access log has the path of those without a row. */
+const writePattern = (route: string): string => {
+  const at = route.indexOf(' ') + 1
+  return route[at] === '/' ? route.replaceAll(/\{[^}]*\}/g, '*') : `${route.slice(0, at)}/NAME`
+}
+
 const rule = (route: string, more: string): readonly string[] => [
   'cache:',
   '  rules:',
@@ -44,10 +55,10 @@ const rule = (route: string, more: string): readonly string[] => [
 
 const nothing = (text: string): Advised => ({ text })
 
-type Advisable = Exclude<BypassReason, 'method'> | NoStoreReason | 'emptied'
+type Advisable = Exclude<BypassReason, 'method'> | NoStoreReason | MissReason | 'emptied'
 
 /** For each reason what to do. A reason that costs nothing that could have been a hit has no row. */
-const advised: Readonly<Partial<Record<Advisable, (route: string) => Advised>>> = {
+const advised: Readonly<Partial<Record<Advisable, (route: string, limits: CacheLimits) => Advised>>> = {
   'no-rule': (route) => ({
     text: 'no rule stores these reads. Add a rule if the responses are the same for all callers',
     settings: rule(route, 'ttl: 60s'),
@@ -106,24 +117,45 @@ const advised: Readonly<Partial<Record<Advisable, (route: string) => Advised>>> 
       'these responses are not the JSON of their route: HTML, or a PHP warning before it. Repair the upstream',
     ),
   coding: () => nothing('these responses have a `Content-Encoding` that cannot be undone. Send gzip or br'),
+  'key-header': () => ({
+    text: 'these reads carry a header that is part of the key: `trellis explain` names it. If it changes nothing, list it',
+    settings: ['cache:', '  harmlessFields: [NAME]'],
+  }),
+  'key-parameter': () => ({
+    text: 'these reads have query parameters that the route does not declare, and each value has a response of its own. If no plugin reads them, remove them',
+    settings: ['parameters:', '  unknown: strip'],
+  }),
+  vary: () =>
+    nothing(
+      '`Vary` names a header with many values. Correct it in the upstream, or let clients send one value',
+    ),
+  expired: (route) => ({
+    text: 'responses are too old when they are read again. Store them longer: a write through the gateway drops them at once',
+    settings: rule(route, 'ttl: 10m'),
+  }),
+  evicted: (_route, { maxBytes }) => ({
+    text: 'responses were evicted for others before they were read again. Give the cache more memory',
+    global: ['cache:', `  maxBytes: ${2 * Math.ceil(Math.max(1, maxBytes) / 1_048_576)}MiB`],
+  }),
   emptied: (route) => ({
     ...(isOperation(route.split(' ').slice(1).join(' '))
       ? {}
-      : { settings: ['cache:', `  harmlessWrites: ['${route.replaceAll(/\{[^}]*\}/g, '*')}']`] }),
-    text: `${route} emptied the cache. If it changes nothing that readers see, say so; on a WordPress the companion plugin knows what each request changed`,
+      : { settings: ['cache:', `  harmlessWrites: ['${writePattern(route)}']`] }),
+    text: `${route} emptied the cache (the access log has its path). If it changes nothing that readers see, say so; on a WordPress the companion plugin knows what each request changed`,
   }),
 }
 
 const yamlOf = (service: string, settings: readonly string[]): string =>
   ['services:', `  ${service}:`, ...settings.map((line) => `    ${line}`)].join('\n')
 
-const adviceOn = (lost: LostHits): readonly Advice[] => {
+const adviceOn = (lost: LostHits, limits: CacheLimits): readonly Advice[] => {
   const { service, route, reason, count, reads } = lost
-  const of = (advised as Readonly<Record<string, ((route: string) => Advised) | undefined>>)[reason]
+  const of = Object.hasOwn(advised, reason) ? advised[reason as Advisable] : undefined
   if (of === undefined || count === 0) return []
-  const { text, settings } = of(route)
+  const { text, settings, global } = of(route, limits)
   const share = reason === 'emptied' || reads === 0 ? undefined : Math.min(1, count / reads)
-  return [{ ...lost, share, text, ...(settings === undefined ? {} : { yaml: yamlOf(service, settings) }) }]
+  const yaml = settings === undefined ? global?.join('\n') : yamlOf(service, settings)
+  return [{ ...lost, share, text, ...(yaml === undefined ? {} : { yaml }) }]
 }
 
 /** Where a response that was lost to an emptied cache would have been read again it was a hit: it is taken for as many reads. */
@@ -132,8 +164,8 @@ const readsForEach = 10
 const weight = ({ reason, count }: LostHits): number => (reason === 'emptied' ? count * readsForEach : count)
 
 /** What to do for more hits, the worst first. */
-export const adviceFor = (lost: readonly LostHits[], max = 20): readonly Advice[] =>
+export const adviceFor = (lost: readonly LostHits[], limits: CacheLimits, max = 20): readonly Advice[] =>
   [...lost]
     .sort((first, second) => weight(second) - weight(first))
-    .flatMap(adviceOn)
+    .flatMap((one) => adviceOn(one, limits))
     .slice(0, max)

@@ -276,7 +276,7 @@ export const statusReport = (
     verified: verified(read),
     upstreams: services,
     notCached: notCached(read),
-    advice: adviceFor(lostHits(read)),
+    advice: adviceFor(lostHits(read), { maxBytes: number('trellis_cache_max_bytes') }),
     changes: changeFeeds(read),
     receivers: purgeTargets(read),
     refusals: happened(addedUp(read('trellis_refusals_total'), ['service', 'route', 'code'])).slice(

@@ -112,6 +112,8 @@ export type CacheRead = {
     | undefined
   /** Differs between configurations under which the same key has other content. Absent: none does. */
   readonly contentId?: string
+  /** What its key has beside the meaning of the target, so that other readers of the same may have another key. */
+  readonly splitBy?: 'key-header' | 'key-parameter' | undefined
   /** Called at each step, for its trace; absent where it is not traced. */
   readonly step?: ((step: ReadStep) => void) | undefined
   readonly signal: AbortSignal

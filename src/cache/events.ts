@@ -6,6 +6,19 @@ export const forwardReasons = ['bypass', 'uri-miss', 'vary-miss', 'request', 'st
 /** `method`: a write, whose effect has a metric of its own. */
 export type ForwardReason = (typeof forwardReasons)[number] | 'method'
 
+/** Why a read missed although a response to what it means was stored, or could have been. */
+export type MissReason =
+  /** A header of the request is part of the key. */
+  | 'key-header'
+  /** The query has parameters that its route does not declare. */
+  | 'key-parameter'
+  /** Stored for other values of the headers in Vary. */
+  | 'vary'
+  /** Stored, and too old. */
+  | 'expired'
+  /** Stored, and evicted to free memory. */
+  | 'evicted'
+
 export const noStoreReasons = [
   'status',
   'no-store',
@@ -60,7 +73,13 @@ export type InvalidationCause = (typeof invalidators)[number]
 /** All strings come from the configuration or closed lists, never from a client. */
 export type CacheEvent =
   /** A read was sent to the upstream; once, however many readers wait for it. */
-  | { readonly kind: 'forwarded'; readonly service: string; readonly reason: ForwardReason }
+  | {
+      readonly kind: 'forwarded'
+      readonly service: string
+      readonly route: string
+      readonly reason: ForwardReason
+      readonly missed?: MissReason | undefined
+    }
   | { readonly kind: 'stored'; readonly service: string; readonly bytes: number }
   | {
       readonly kind: 'not-stored'

@@ -13,7 +13,7 @@ import { headerValue } from '../../http/headers/header-lines.ts'
 import { discard, type GatewayResponse, type ResponseHead, whenKnown } from '../../http/message.ts'
 import { isHead } from '../../http/methods.ts'
 import { ownBytes } from '../../http/retained.ts'
-import type { CacheEvent, NoStoreReason } from '../events.ts'
+import type { CacheEvent, MissReason, NoStoreReason } from '../events.ts'
 import { confirmsStored, describesStored, freshenedHead, validationHeaders } from '../policy/reuse.ts'
 import { headersNotStored, isServerError, mayShareError, storageOf } from '../policy/storability.ts'
 import type { MemoryStore } from '../store/memory-store.ts'
@@ -90,11 +90,27 @@ export class UpstreamFetch {
 
   run(fetch: FetchRequest): FetchOutcome | Promise<FetchOutcome> {
     const { read, stored } = fetch
-    this.#report({ kind: 'forwarded', service: read.service, reason: fetch.reason })
+    const { service, route } = read
+    this.#report({ kind: 'forwarded', service, route, reason: fetch.reason, missed: this.#missed(fetch) })
     if (!fetch.background) read.step?.(stored === undefined || isHead(read.method) ? 'fetch' : 'validate')
     if (isHead(read.method))
       return this.#request(fetch, noHeaders).then((upstream) => this.#handleHead(fetch, upstream))
     return stored === undefined ? this.#fetchWhole(fetch) : this.#validate(fetch, stored)
+  }
+
+  /** Undefined for a first read, and for one that wants a newer response than the stored one. */
+  #missed({ read, reason, background }: FetchRequest): MissReason | undefined {
+    switch (reason) {
+      case 'uri-miss':
+        return this.#store.wasEvicted(read.key) ? 'evicted' : read.splitBy
+      case 'vary-miss':
+        return 'vary'
+      case 'stale':
+        // Of one in the background the reader had a hit.
+        return background ? undefined : 'expired'
+      default:
+        return undefined
+    }
   }
 
   #received(response: GatewayResponse, requested: Moment): UpstreamResponse {

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { isPublicKey, publicKeyOf, targetKeyOf } from '../cache-read.ts'
+import { EvictedKeys } from './evicted-keys.ts'
 import {
   addForm,
   bytesOfForm,
@@ -54,6 +55,7 @@ export class MemoryStore {
   readonly #maxEntryBytes: number
   readonly #onEvict: (bytes: number) => void
   readonly #intern = createIntern()
+  readonly #evicted = new EvictedKeys()
   #responses = 0
   #heapBytes = 0
   #index = createTagIndex<StoredVariants>()
@@ -71,6 +73,11 @@ export class MemoryStore {
   /** One stored response for each combination of selecting headers. */
   variants(key: string): readonly StoredResponse[] {
     return this.#lru.get(key)?.variants ?? none
+  }
+
+  /** Was it stored, and would it still be if there were more room? */
+  wasEvicted(key: string): boolean {
+    return this.#evicted.has(key)
   }
 
   /** As `variants`, without counting as a read. */
@@ -184,7 +191,7 @@ export class MemoryStore {
     return new LRUCache({
       maxSize: this.#maxBytes,
       sizeCalculation: ({ variants }) => bytesOf(variants),
-      dispose: (entry, _key, reason) => {
+      dispose: (entry, key, reason) => {
         const { variants } = entry
         this.#responses -= variants.length
         this.#heapBytes -= entry.heapBytes
@@ -193,7 +200,9 @@ export class MemoryStore {
         // `write` has removed an entry that it replaces from the index.
         if (reason === 'set') return
         this.#index.remove(entry)
-        if (reason === 'evict' && variants.length > 0) this.#onEvict(bytesOf(variants))
+        if (reason !== 'evict' || variants.length === 0) return
+        this.#evicted.add(key)
+        this.#onEvict(bytesOf(variants))
       },
     })
   }
@@ -209,6 +218,7 @@ export class MemoryStore {
       positions: undefined,
     }
     this.#heapBytes += entry.heapBytes
+    this.#evicted.delete(key)
     this.#index.add(entry)
     this.#lru.set(key, entry)
     while (this.#heapBytes > this.#maxHeapBytes && this.#lru.size > 1) this.#lru.pop()

@@ -26,7 +26,7 @@ export class ExchangeRead implements CacheRead {
   readonly #stripped: ReadonlySet<string>
   readonly #facts: ForwardingFacts
   readonly #isForAll: boolean
-  readonly #sendsUndeclared: boolean
+  readonly #hasKeyedHeader: boolean
   #sentHeader: ((name: string) => string | undefined) | undefined
   readonly service: string
   readonly key: string
@@ -50,7 +50,7 @@ export class ExchangeRead implements CacheRead {
     this.key = keyOf(context, partition.name)
     this.partition = partition.kind
     this.#isForAll = partition.name === publicPart.name
-    this.#sendsUndeclared = context.sendsUndeclared || partition.hasUndeclared === true
+    this.#hasKeyedHeader = partition.hasUndeclared === true
     this.method = isHead(context.method) ? 'HEAD' : 'GET'
     this.headers = context.request.headers
     // No report of a change says that a credential has lost a right.
@@ -74,6 +74,11 @@ export class ExchangeRead implements CacheRead {
 
   get route(): string {
     return this.#context.record.route
+  }
+
+  get splitBy(): CacheRead['splitBy'] {
+    if (this.#hasKeyedHeader) return 'key-header'
+    return this.#context.sendsUndeclared ? 'key-parameter' : undefined
   }
 
   get signal(): AbortSignal {
@@ -109,6 +114,7 @@ export class ExchangeRead implements CacheRead {
     const { service, matching } = this.#context
     const match = matching.kind === 'found' ? matching : undefined
     const rowTags = service.contract.tagger.storedTags(match, this.#context.arguments, response)
-    return requestTags(service.contract.tagger, rowTags, this.partition === 'public', this.#sendsUndeclared)
+    const isUndeclared = this.#context.sendsUndeclared || this.#hasKeyedHeader
+    return requestTags(service.contract.tagger, rowTags, this.partition === 'public', isUndeclared)
   }
 }

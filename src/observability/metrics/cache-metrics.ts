@@ -343,7 +343,7 @@ export const cacheMetrics = {
   cacheLostHits: counter(
     'cache_lost_hits_total',
     { service, route: open, reason: open },
-    'What keeps a route from hits: reads that bypassed the cache, responses that were not stored, writes that emptied the cache (`emptied`).',
+    'What keeps a route from hits: reads that bypassed the cache, responses that were not stored, had expired (`expired`) or were evicted (`evicted`), keys with headers and undeclared parameters (`key-header`, `key-parameter`), writes that emptied the cache (`emptied`).',
   ),
   cacheStored: counter('cache_stored_total', { service }, 'Responses stored.'),
   cacheStoredBytes: counter('cache_stored_bytes_total', { service }, 'Bytes of responses stored.'),

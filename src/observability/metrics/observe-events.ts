@@ -220,7 +220,10 @@ const createSharedTierObserver = (families: Families) =>
 
 const createCacheObserver = (families: Families) =>
   observer<CacheEvent>({
-    forwarded: ({ service, reason }) => add(families.cacheForwards.series({ service, reason, detail: '' })),
+    forwarded: ({ service, route, reason, missed }) => {
+      add(families.cacheForwards.series({ service, reason, detail: '' }))
+      if (missed !== undefined) add(families.cacheLostHits.series({ service, route, reason: missed }))
+    },
     stored: ({ service, bytes }) => {
       add(families.cacheStored.series({ service }))
       add(families.cacheStoredBytes.series({ service }), bytes)

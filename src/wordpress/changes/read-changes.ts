@@ -205,7 +205,16 @@ const readers: Readonly<Record<string, (value: unknown) => Change>> = {
     const post = wholeOf(members['post'], 'post')
     return { kind: 'comment', id: wholeOf(members['id'], 'id'), post, ...statesOf(members) }
   },
-  user: (value) => ({ kind: 'user', id: wholeOf(membersOf(value, 'user', ['kind', 'id'])['id'], 'id') }),
+  user: (value) => {
+    const members = membersOf(value, 'user', ['kind', 'id', 'keys'])
+    const id = wholeOf(members['id'], 'id')
+    if (members['keys'] === undefined) return { kind: 'user', id }
+    return {
+      kind: 'user',
+      id,
+      keys: listOf(members['keys'], 'keys', 1_000).map((key) => textOf(key, 'keys')),
+    }
+  },
   option: (value) => {
     const members = membersOf(value, 'option', ['kind', 'name', 'posts', 'early'])
     const early = members['early'] === undefined ? {} : { early: flagOf(members['early'], 'early') }

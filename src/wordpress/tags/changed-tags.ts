@@ -32,6 +32,9 @@ const collectionOfChangedTaxonomy: Readonly<Record<string, string>> = {
   wp_pattern_category: 'site_pattern_category',
 }
 
+/** Was the row there in this state, with all that is reported of it? */
+const isThere = (state: MaybeState): boolean => state?.['status'] !== undefined && state['date'] !== undefined
+
 /** Collections whose items have revisions and autosaves. */
 const revisedCollections: readonly string[] = [
   'posts',
@@ -229,8 +232,16 @@ class ChangedTags {
       ),
     )
     const any = [...reachedAsWhole].map(this.#names.any)
-    const post = tagOfBlog(this.#names, change.blog)('p', String(parent))
-    return [...tags.filter((tag) => tag !== undefined), ...any, this.#names.unknown, this.#names.opaque, post]
+    // What shows the number of revisions names their list; one that is saved again, as an autosave is, leaves the number as it was.
+    const isUpdate = isThere(change.before) && isThere(change.after)
+    const post = isUpdate ? [] : [tagOfBlog(this.#names, change.blog)('p', String(parent))]
+    return [
+      ...tags.filter((tag) => tag !== undefined),
+      ...any,
+      this.#names.unknown,
+      this.#names.opaque,
+      ...post,
+    ]
   }
 
   #ofPost(change: PostChange): readonly string[] | undefined {

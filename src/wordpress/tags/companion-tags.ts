@@ -260,6 +260,7 @@ const changedLists = (type: string, before: MaybeState, after: MaybeState): read
 type Post = Extract<Change, { kind: 'post' }>
 type Term = Extract<Change, { kind: 'term' }>
 type Comment = Extract<Change, { kind: 'comment' }>
+type User = Extract<Change, { kind: 'user' }>
 type TableChange = Extract<Change, { kind: 'table' }>
 type OptionChange = Extract<Change, { kind: 'option' }>
 
@@ -319,6 +320,14 @@ const ofTable = (tagOf: TagOf, { name, rows, memoized = [] }: TableChange): read
   return [tagOf('x', table), ...reached]
 }
 
+/** Responses name the keys of users' meta that they read as rows of this table, but for those that WordPress shows. */
+const userKeys = 'user_keys'
+
+const ofUser = (tagOf: TagOf, { id, keys }: User): readonly string[] =>
+  keys === undefined
+    ? [tagOf('u', String(id)), ...lists(tagOf, 'user')]
+    : ofTable(tagOf, { kind: 'table', name: userKeys, rows: keys.map((key) => `key:${key}`) })
+
 const parentsSuffix = '_children'
 
 const ofOption = (names: TagNames, tagOf: TagOf, change: OptionChange): readonly string[] => {
@@ -374,7 +383,7 @@ export const describedChange = (names: TagNames, change: Change): readonly strin
         ...parentLists(tagOf, change),
       ]
     case 'user':
-      return [tagOf('u', String(change.id)), ...lists(tagOf, 'user')]
+      return ofUser(tagOf, change)
     case 'option':
       return ofOption(names, tagOf, change)
     case 'table':

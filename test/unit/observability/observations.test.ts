@@ -196,7 +196,7 @@ test.each([
 
 test('cache events', async () => {
   const { observe, ...metrics } = build()
-  observe.cache({ kind: 'forwarded', service: 'site', reason: 'uri-miss' })
+  observe.cache({ kind: 'forwarded', service: 'site', route: '/posts', reason: 'uri-miss' })
   observe.cache({ kind: 'stored', service: 'site', bytes: 2_000 })
   observe.cache({ kind: 'not-stored', service: 'site', route: '/a', reason: 'set-cookie' })
   observe.cache({ kind: 'collapsed', service: 'site' })

@@ -165,6 +165,12 @@ test.each<[string, Change, string]>([
     'v1;n=1;blogs=1;complete;q=h:comment:8',
   ],
   ['user', { kind: 'user', id: 3 }, 'v1;n=1;blogs=1;complete;u=3'],
+  [
+    'key of users',
+    { kind: 'user', id: 3, keys: ['ab01f8', '69b97d'] },
+    'v1;n=1;blogs=1;complete;r=user_keys:key:12672e.69b97d',
+  ],
+  ['all keys of users', { kind: 'user', id: 3, keys: ['ab01f8'] }, 'v1;n=1;blogs=1;complete;x=user_keys'],
   ['anything, when the list is not complete', post(draft, shown), 'v1;n=1;blogs=1;p=99'],
   ['anything, when an option changes', { kind: 'option', name: 'blogname' }, 'v1;n=0;blogs=1'],
 ])('a response that names a %s in Trellis-Tags is reached by its change', (_, change, text) => {
@@ -172,6 +178,33 @@ test.each<[string, Change, string]>([
   expect(
     tagger.changedTags([change])?.filter((tag) => stored.has(tag) && tag.includes('/companion')),
   ).not.toEqual([])
+})
+
+test('an autosave that is saved again reaches what shows revisions of its post, and leaves alone what shows the post', () => {
+  const autosave = {
+    status: 'inherit',
+    slug: '13-autosave-v1',
+    parent: 13,
+    author: 1,
+    date: '2026-11-29 10:00:00',
+  }
+  const state = { ...autosave, menu_order: 0, protected: false, terms: {}, relations: [] }
+  const change = {
+    ...{ kind: 'post', id: 157, type: 'revision', before: state },
+    after: { ...state, date: '2026-11-29 10:01:00', texts: ['content', 'modified'] },
+  }
+  const tags = tagger.changedTags([change as Change]) ?? []
+  const reached = (text: string): boolean => describedBy(text).some((tag) => tags.includes(tag))
+  expect(reached('v1;n=1;blogs=1;complete;q=sd:revision:inherit:parent:13')).toBe(true)
+  expect(reached('v1;n=3;blogs=1;complete;p=13,101;q=sd:revision:inherit:parent:101')).toBe(false)
+})
+
+test('a key of a user leaves alone what shows the user without it', () => {
+  const stored = new Set(
+    describedBy('v1;n=4;blogs=1;complete;u=3;list=user;x=usermeta;r=user_keys:key:12672e'),
+  )
+  const tags = tagger.changedTags([{ kind: 'user', id: 3, keys: ['ab01f8'] }]) ?? []
+  expect(tags.filter((tag) => stored.has(tag))).toEqual([])
 })
 
 test('a reply leaves the comments alone that it does not answer', () => {

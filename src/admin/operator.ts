@@ -38,8 +38,13 @@ export type Readiness = {
 
 /** Result of a reload. Only `applied` changes anything. */
 export type ReloadOutcome =
-  /** `documents`: how OpenAPI documents of services have changed; absent when none has. */
-  | { readonly kind: 'applied'; readonly hash: string; readonly documents?: readonly object[] }
+  /** `changed`: keys of the configuration. `documents`: how OpenAPI documents of services have changed; absent when none has. */
+  | {
+      readonly kind: 'applied'
+      readonly hash: string
+      readonly changed: readonly string[]
+      readonly documents?: readonly object[]
+    }
   | { readonly kind: 'unchanged'; readonly hash: string }
   /** One line for each fault: position, key and reason. */
   | { readonly kind: 'invalid'; readonly faults: readonly string[] }

@@ -154,8 +154,9 @@ const sendRefusal = (reply: FastifyReply, reason: AdminRefusal): FastifyReply =>
 const sendReloadOutcome = (reply: FastifyReply, outcome: ReloadOutcome): FastifyReply => {
   switch (outcome.kind) {
     case 'applied':
+      return reply.send({ outcome: outcome.kind, hash: outcome.hash, changed: outcome.changed })
     case 'unchanged':
-      return reply.send({ outcome: outcome.kind, hash: outcome.hash })
+      return reply.send({ outcome: outcome.kind, hash: outcome.hash, changed: [] })
     case 'invalid':
       return sendProblem(reply, 422, outcome.kind, outcome.faults.join('\n'))
     case 'restart-needed':

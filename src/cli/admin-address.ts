@@ -46,7 +46,7 @@ export const adminAddress = async (
   if (result.kind === 'ok') return addressOf(result.config.admin, url, token)
   // No file says which gateway is meant.
   if (configFile === '-' || isMissing(configFile)) {
-    ports.stderr.write(faultLines(file, result.faults))
+    ports.stderr.write(faultLines(file, result.faults, ports.stderr))
     return 'configFaults'
   }
   const { readAdminSection } = await import('../config/load.ts')

@@ -23,8 +23,9 @@ type StartOptions = Required<Pick<GatewayOptions, 'configHash' | 'version' | 're
 
 export type TextOutput = {
   write(text: string): unknown
-  /** Of a terminal: its width. */
+  /** Of a terminal: its width, and whether it shows colours; NO_COLOR says that it does not. */
   readonly columns?: number
+  hasColors?(): boolean
 }
 
 /** The environment of the command line; tests replace it. */
@@ -80,6 +81,7 @@ export const exitCodes = {
   findings: { code: 1, meaning: '`check --upstreams`, `doctor`: something is wrong' },
   notWarmed: { code: 1, meaning: '`warm --wait`: not every URL is stored' },
   notReady: { code: 1, meaning: '`status`: the gateway is not ready' },
+  notReloaded: { code: 1, meaning: '`reload`: the gateway refuses the file, or needs a restart for it' },
   usage: { code: 2, meaning: 'wrong command line' },
   notStarted: { code: 3, meaning: 'could not start (port in use, no permission)' },
   crashed: { code: 4, meaning: 'unexpected error while running' },
@@ -87,7 +89,8 @@ export const exitCodes = {
   indexUnread: { code: 6, meaning: '`routes --drift`, `routes --upstreams`: no index from an upstream' },
   adminFailed: {
     code: 7,
-    meaning: '`status`, `purge`, `warm`: the admin side does not respond, or refuses the request',
+    meaning:
+      '`status`, `advise`, `purge`, `warm`, `reload`: the admin side does not respond, or refuses the request',
   },
   fileExists: { code: 8, meaning: '`init`: the file exists already, or cannot be written' },
 } as const satisfies Record<string, { readonly code: number; readonly meaning: string }>

@@ -1,5 +1,8 @@
-import { Command } from 'commander'
+import { styleText } from 'node:util'
+import { Argument, Command } from 'commander'
 import { type CliPorts, type End, exitCodes } from './cli-ports.ts'
+import { colored } from './colors.ts'
+import type { Shell } from './commands/completion.ts'
 import { refuseSettings } from './options.ts'
 import { addAdminCommands } from './program/admin.ts'
 import { addInit } from './program/init.ts'
@@ -7,6 +10,8 @@ import type { Act, Parts } from './program/parts.ts'
 import { addReaders } from './program/readers.ts'
 import { addCheck, addStart } from './program/start-and-check.ts'
 import { jsonText, textTable } from './texts.ts'
+
+const shells: readonly Shell[] = ['bash', 'zsh', 'fish']
 
 const exitTable = (): string =>
   `\nExit codes:\n${textTable(Object.values(exitCodes).map(({ code, meaning }) => [`  ${code}`, meaning]))}`
@@ -25,6 +30,29 @@ const addSchema = (program: Command, { ports, act }: Parts): void => {
       'Print the JSON Schema of the configuration.\n\nFor editors: trellis schema > gateway.schema.json',
     )
     .action(() => act(() => schema(ports)))
+}
+
+const addCompletion = (program: Command, { ports, act }: Parts): void => {
+  program
+    .command('completion')
+    .summary('print a script that completes commands and options in a shell')
+    .description(
+      `Print a script that completes commands and options in a shell.
+
+bash: trellis completion bash > /etc/bash_completion.d/trellis
+zsh:  trellis completion zsh > "\${fpath[1]}/_trellis"
+fish: trellis completion fish > ~/.config/fish/completions/trellis.fish
+
+For the shell at hand alone: source <(trellis completion bash)`,
+    )
+    .addArgument(new Argument('<shell>', 'the shell').choices(shells))
+    .action((shell: Shell) =>
+      act(async () => {
+        const { completionScript } = await import('./commands/completion.ts')
+        ports.stdout.write(completionScript(shell, program))
+        return 'ok'
+      }),
+    )
 }
 
 const commandsBelow = (command: Command): readonly Command[] => [
@@ -47,9 +75,17 @@ export const createProgram = (ports: CliPorts, act: Act): Command => {
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
-      outputError: (text, write) => write(text.replace(/^error: /, 'trellis: ')),
+      outputError: (text, write) => write(colored(stderr, 'fault', text.replace(/^error: /, 'trellis: '))),
+      getOutHasColors: () => stdout.hasColors?.() === true,
+      getErrHasColors: () => stderr.hasColors?.() === true,
       getOutHelpWidth: () => stdout.columns ?? 100,
       getErrHelpWidth: () => stderr.columns ?? 100,
+    })
+    .configureHelp({
+      styleTitle: (text) => styleText('bold', text, { validateStream: false }),
+      styleCommandText: (text) => styleText('cyan', text, { validateStream: false }),
+      styleSubcommandText: (text) => styleText('cyan', text, { validateStream: false }),
+      styleOptionText: (text) => styleText('cyan', text, { validateStream: false }),
     })
     .addHelpText('after', exitTable)
   const parts = { ports, act }
@@ -59,6 +95,7 @@ export const createProgram = (ports: CliPorts, act: Act): Command => {
   addReaders(program, parts)
   addAdminCommands(program, parts)
   addSchema(program, parts)
+  addCompletion(program, parts)
   program.command('version', { hidden: true }).action(() =>
     act(async () => {
       stdout.write(`${version}\n`)

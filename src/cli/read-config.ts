@@ -1,8 +1,9 @@
 import { existsSync, statSync } from 'node:fs'
-import { type ConfigFault, faultLine } from '../config/fault.ts'
+import { type ConfigFault, faultText } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
 import { isJsonObject } from '../http/json-text.ts'
-import type { CliPorts, End } from './cli-ports.ts'
+import type { CliPorts, End, TextOutput } from './cli-ports.ts'
+import { colored } from './colors.ts'
 import { withProgress } from './progress.ts'
 
 type NamedConfig = { readonly file: string | undefined; readonly result: ConfigResult }
@@ -77,8 +78,15 @@ export const isMissing = (file: string): boolean =>
 const missingAdvice = `Name another file with -c FILE, or write ./trellis.yaml with trellis init\n`
 
 /** One line for each fault, then their number. */
-export const faultLines = (file: string | undefined, faults: readonly ConfigFault[]): string => {
-  const lines = faults.map((fault) => `${configName(file)}:${faultLine(fault)}\n`)
+export const faultLines = (
+  file: string | undefined,
+  faults: readonly ConfigFault[],
+  output: Pick<TextOutput, 'hasColors'>,
+): string => {
+  const lines = faults.map((fault) => {
+    const place = `${configName(file)}:${fault.line}:${fault.column}`
+    return `${colored(output, 'place', place)} ${colored(output, 'fault', faultText(fault))}\n`
+  })
   const advice = file !== undefined && isMissing(file) ? missingAdvice : ''
   return `${lines.join('')}${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}\n${advice}`
 }
@@ -88,16 +96,19 @@ export type Loaded = Extract<ConfigResult, { kind: 'ok' }> & Pick<NamedConfig, '
 export const warningsOf = async (loaded: Loaded) =>
   (await import('../gateway/load-config.ts')).warningsOf(loaded)
 
-export const warningLines = async (loaded: Loaded): Promise<string> =>
+export const warningLines = async (loaded: Loaded, output: Pick<TextOutput, 'hasColors'>): Promise<string> =>
   (await warningsOf(loaded))
-    .map(({ path, message }) => `${configName(loaded.file)}: warning: ${path}: ${message}\n`)
+    .map(
+      ({ path, message }) =>
+        `${configName(loaded.file)}: ${colored(output, 'warning', 'warning')}: ${path}: ${message}\n`,
+    )
     .join('')
 
 /** Says what is wrong with a configuration: to stderr, since stdout carries what the command is for. */
 const printFaults =
   ({ stderr }: CliPorts) =>
   (file: string | undefined, faults: readonly ConfigFault[]): void => {
-    stderr.write(faultLines(file, faults))
+    stderr.write(faultLines(file, faults, stderr))
   }
 
 /** Runs a command with the configuration that was chosen, unless there is none or it has faults. */

@@ -1,4 +1,4 @@
-import type { Config } from './config.ts'
+import type { Config, ServiceConfig } from './config.ts'
 import { urlOfListen } from './load/resolve.ts'
 import { Secret } from './secret.ts'
 
@@ -51,3 +51,30 @@ const startSettings: readonly (readonly [path: string, read: (config: Config) =>
 
 export const restartKeys = (from: Config, to: Config): readonly string[] =>
   startSettings.filter(([, settingOf]) => !sameSettings(settingOf(from), settingOf(to))).map(([path]) => path)
+
+type Named = Readonly<Record<string, unknown>>
+
+/** The keys whose values differ, below a path. */
+const differing = (path: string, from: Named, to: Named): readonly string[] =>
+  [...new Set([...Object.keys(from), ...Object.keys(to)])]
+    .filter((key) => !sameSettings(from[key], to[key]))
+    .map((key) => path + key)
+
+const byName = (services: readonly ServiceConfig[]): Readonly<Record<string, ServiceConfig>> =>
+  Object.fromEntries(services.map((service) => [service.name, service]))
+
+const maxChanges = 100
+
+/** What a reload changes, as an operator names it: `cors`, `services.blog.cache`; a whole service where it is new or gone. */
+export const changedKeys = (from: Config, to: Config): readonly string[] => {
+  const { services: before, ...general } = from
+  const { services: after, ...nextGeneral } = to
+  const [old, next] = [byName(before), byName(after)]
+  const services = differing('services.', old, next).flatMap((path) => {
+    const name = path.slice('services.'.length)
+    const [last, now] = [old[name], next[name]]
+    if (last === undefined) return [`${path} (new)`]
+    return now === undefined ? [`${path} (gone)`] : differing(`${path}.`, last, now)
+  })
+  return [...differing('', general, nextGeneral), ...services].slice(0, maxChanges)
+}

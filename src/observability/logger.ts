@@ -1,3 +1,4 @@
+import { isatty } from 'node:tty'
 import { type DestinationStream, destination, type Logger, pino } from 'pino'
 import { prettyFactory } from 'pino-pretty'
 import { readableLine } from './access-log.ts'
@@ -89,7 +90,8 @@ export const createSampled = (everyMs: number, monotonic: () => number) => {
 
 type LoggerOptions = {
   readonly level: string
-  readonly format: 'json' | 'pretty'
+  /** `auto`: `pretty` on a terminal. */
+  readonly format: 'auto' | 'json' | 'pretty'
   /** Called for lines that were dropped because their reader is too slow. */
   readonly dropped: () => void
 }
@@ -198,5 +200,6 @@ export const createLogger = (options: LoggerOptions): Logger => {
     },
   }
   const stream = destinationFor(options)
-  return pino(settings, format === 'pretty' ? asText(stream) : stream)
+  const isText = format === 'pretty' || (format === 'auto' && isatty(1))
+  return pino(settings, isText ? asText(stream) : stream)
 }

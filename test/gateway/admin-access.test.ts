@@ -44,7 +44,7 @@ const startAdmin = async (token: string): Promise<Side> => {
       recent: async () => ({}),
       logLevel: () => ({}),
       setLogLevel: async () => ({}),
-      reload: async () => ({ kind: 'applied', hash: 'abc' }),
+      reload: async () => ({ kind: 'applied', hash: 'abc', changed: ['cors'] }),
     },
     metrics: async () => [],
     scrape: async () => ({ contentType: 'text/plain', text: 'up 1' }),

@@ -9,6 +9,8 @@ export type TestGateway = Gateway & {
   metric(...texts: readonly string[]): Promise<number>
   /** Puts another configuration where the gateway reads its own from, and has it read. */
   put(config: Tree): ReturnType<Gateway['reload']>
+  /** Puts it there, and has nobody read it; a text stands as it is. */
+  write(config: Tree | string): void
 }
 
 type Tree = { readonly [key: string]: unknown }
@@ -48,11 +50,14 @@ export const startTestGateway = async (config: Tree): Promise<TestGateway> => {
       .filter((one) => !one.startsWith('#') && texts.every((text) => one.includes(text)))
       .reduce((found, line) => found || Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
   }
+  const write: TestGateway['write'] = (other) => {
+    text = typeof other === 'string' ? other : fileOf(other, ports)
+  }
   const put: TestGateway['put'] = (other) => {
-    text = fileOf(other, ports)
+    write(other)
     return gateway.reload()
   }
-  return { ...gateway, metric, put }
+  return { ...gateway, metric, put, write }
 }
 
 /** A site service in front of a scripted origin that speaks WordPress's names. */

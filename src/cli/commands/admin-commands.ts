@@ -13,11 +13,12 @@ export type AdminCommand = {
   readonly json: boolean
 }
 
-type AdminResponse =
+export type AdminResponse =
   | { readonly kind: 'answered'; readonly content: unknown }
-  | { readonly kind: 'failed'; readonly message: string }
+  /** `content`: the admin side refused, and says why. */
+  | { readonly kind: 'failed'; readonly message: string; readonly content?: unknown }
 
-const failed = (message: string): AdminResponse => ({ kind: 'failed', message })
+const failed = (message: string, content?: unknown): AdminResponse => ({ kind: 'failed', message, content })
 
 /** Longer than the admin side waits for fetches. */
 const timeoutMs = 60_000
@@ -54,7 +55,7 @@ const refusalText = (status: number, content: unknown, { url, token }: AdminAddr
 }
 
 /** GET without a body, POST with one. */
-const ask = async (address: AdminAddress, path: string, body?: object): Promise<AdminResponse> => {
+export const ask = async (address: AdminAddress, path: string, body?: object): Promise<AdminResponse> => {
   const { url, token } = address
   try {
     const response = await fetch(`${url}${path}`, {
@@ -69,7 +70,7 @@ const ask = async (address: AdminAddress, path: string, body?: object): Promise<
       signal: AbortSignal.timeout(timeoutMs),
     })
     const content = parsedJson(await response.text())
-    if (!response.ok) return failed(refusalText(response.status, content, address))
+    if (!response.ok) return failed(refusalText(response.status, content, address), content)
     return content === undefined
       ? failed(
           `${url} is not the admin side of a gateway (its answer is not JSON): name that with --admin URL`,

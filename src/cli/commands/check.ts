@@ -2,6 +2,7 @@ import type { Config } from '../../config/config.ts'
 import type { ConfigFault } from '../../config/fault.ts'
 import type { UpstreamIssue } from '../../gateway/upstream-issues.ts'
 import type { CliPorts, ExitReason } from '../cli-ports.ts'
+import { colored } from '../colors.ts'
 import type { JsonOption } from '../options.ts'
 import { withProgress } from '../progress.ts'
 import { configName, faultLines, type Loaded, warningLines, warningsOf } from '../read-config.ts'
@@ -41,11 +42,13 @@ export const check = async (
     ports.stdout.write(jsonText({ file: configName(file), valid: true, hash, ...facts }))
     return issues.length > 0 ? 'findings' : 'ok'
   }
-  ports.stdout.write(await warningLines(loaded))
+  ports.stdout.write(await warningLines(loaded, ports.stdout))
   ports.stdout.write(hintLines(hints, configName(file)))
   const { length } = config.services
   const services = length === 1 ? '1 service' : `${length} services`
-  ports.stdout.write(`${configName(file)}: valid, ${services}, hash ${hash}\n`)
+  ports.stdout.write(
+    `${configName(file)}: ${colored(ports.stdout, 'ok', 'valid')}, ${services}, hash ${hash}\n`,
+  )
   if (!upstreams) return 'ok'
   for (const hint of await ports.upstreamHints(config))
     ports.stdout.write(printable(`${configName(file)}: note: upstream of ${hint.service}: ${hint.text}\n`))
@@ -60,10 +63,13 @@ export const check = async (
 export const faultsOfCheck =
   ({ stdout }: CliPorts, { json = false }: JsonOption) =>
   (file: string | undefined, faults: readonly ConfigFault[]): void => {
-    stdout.write(json ? jsonText({ file: configName(file), valid: false, faults }) : faultLines(file, faults))
+    stdout.write(
+      json ? jsonText({ file: configName(file), valid: false, faults }) : faultLines(file, faults, stdout),
+    )
   }
 
 const order = ['fault', 'warning', 'note', 'ok'] as const
+const styles = { fault: 'fault', warning: 'warning', note: 'place', ok: 'ok' } as const
 
 /** The whole set-up, the worst first. */
 export const doctor = async (
@@ -77,12 +83,10 @@ export const doctor = async (
   const examined = [...(await ports.examine(loaded.config)), ...warnings]
   const checks = order.flatMap((state) => examined.filter((check) => check.state === state))
   const faults = checks.filter(({ state }) => state === 'fault').length
+  const line = ({ state, subject, text }: (typeof checks)[number]): string =>
+    `${colored(ports.stdout, styles[state], state.padEnd(7))} ${printable(`${subject}: ${text}`)}\n`
   ports.stdout.write(
-    json
-      ? jsonText({ file: configName(loaded.file), faults, checks })
-      : printable(
-          checks.map(({ state, subject, text }) => `${state.padEnd(7)} ${subject}: ${text}\n`).join(''),
-        ),
+    json ? jsonText({ file: configName(loaded.file), faults, checks }) : checks.map(line).join(''),
   )
   return faults > 0 ? 'findings' : 'ok'
 }

@@ -60,7 +60,7 @@ export const start = async (
   { demo = false, demoDocument }: ConfigChoice,
 ): Promise<End> => {
   const { config, hash, file, filled } = loaded
-  ports.stderr.write(await warningLines(loaded))
+  ports.stderr.write(await warningLines(loaded, ports.stderr))
   let { files } = loaded
   let gateway: StartedGateway
   try {

@@ -50,6 +50,15 @@ export const addAdminCommands = (program: Command, { ports, act }: Parts): void 
       'Reads what a running gateway has counted since its start.',
     ),
   ).action((options: AdminOptions) => asked(options, ({ advise }, command) => advise(command)))
+  withShared(
+    remote(
+      'reload',
+      'make a running gateway read its configuration again',
+      'Ends when the new configuration is in force in all processes, and prints what has changed; or prints why it was refused, and exits with 1: the earlier configuration stays in force.',
+    ),
+  ).action((options: AdminOptions) =>
+    asked(options, async (_, command) => (await import('../commands/reload.ts')).reload(command)),
+  )
   const purge = remote(
     'purge',
     'remove stored responses of a running gateway',

@@ -201,7 +201,9 @@ export const configShape = z.strictObject({
       level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
         .prefault('info')
         .describe('Lowest level that is logged'),
-      format: oneOf(['json', 'pretty']).prefault('json').describe('JSON lines, or text for terminals'),
+      format: oneOf(['auto', 'json', 'pretty'])
+        .prefault('auto')
+        .describe('JSON lines, or text for people; `auto` = text on a terminal, JSON lines elsewhere'),
       access: accessLog
         .prefault(false)
         .describe('One line per request; `sample` = only a share of the hits; members: docs/logging.md'),

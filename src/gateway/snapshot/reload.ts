@@ -4,7 +4,7 @@ import type { Invalidation } from '../../cache/invalidation.ts'
 import type { Config } from '../../config/config.ts'
 import { faultLine } from '../../config/fault.ts'
 import type { ConfigResult } from '../../config/load.ts'
-import { restartKeys, sameSettings } from '../../config/same-settings.ts'
+import { changedKeys, restartKeys, sameSettings } from '../../config/same-settings.ts'
 import type { Service } from '../../exchange/service.ts'
 import { nextTurn } from '../../http/bodies/turns.ts'
 import type { Log } from '../../observability/logger.ts'
@@ -161,7 +161,8 @@ export const createReload = (parts: ReloadParts): (() => Promise<ReloadOutcome>)
     // Two large documents are compared in a turn of their own.
     await nextTurn()
     const documents = documentChanges(last.config, config)
-    return documents.length === 0 ? { kind: 'applied', hash } : { kind: 'applied', hash, documents }
+    const applied = { kind: 'applied', hash, changed: changedKeys(last.config, config) } as const
+    return documents.length === 0 ? applied : { ...applied, documents }
   }
   let before: Promise<unknown> = Promise.resolve()
   return () => {

@@ -215,6 +215,7 @@ test('a changed document holds for the next request, drops what is stored, and t
     expect(lines).toEqual([
       {
         outcome: 'applied',
+        changed: ['services.api.document'],
         hash: expect.any(String),
         documents: [{ service: 'api', added: 1, removed: 1, operations: ['+ GET /new', '- GET /old'] }],
       },

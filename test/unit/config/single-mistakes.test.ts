@@ -650,7 +650,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a log format that does not exist',
     'log: { format: text }',
-    '1:16 log.format: expected one of: json, pretty',
+    '1:16 log.format: expected one of: auto, json, pretty',
   ],
   [
     'an access log in another word',

@@ -126,9 +126,18 @@ export const canonicalInTurns = (
 ): Canonical | RefusedArguments | Promise<Canonical | RefusedArguments> => {
   if (matching.kind !== 'found' || sent.content === undefined)
     return canonicalOf(contract, method, matching, sent)
+  const isShort = sent.content.length <= shortContent
+  if (isShort && contract.validator.validateInPieces === undefined)
+    return canonicalOf(contract, method, matching, sent)
   const work = canonicalInPieces(contract, method, matching, sent)
-  return sent.content.length <= shortContent ? nowOrInTurns(work, client) : inTurns(work, client)
+  return isShort ? nowOrInTurns(work, client) : inTurns(work, client)
 }
+
+/** Of requests whose content says what they mean: contracts give the same validation for the same content, as long as they remember it. */
+const canonicalByValidation = new WeakMap<
+  Validation,
+  { readonly path: string; readonly canonical: Canonical }
+>()
 
 const validated = (
   contract: Contract,
@@ -137,6 +146,20 @@ const validated = (
   validation: Validation,
 ): Canonical | RefusedArguments => {
   if (validation.kind === 'invalid') return { ...validation, match: matching }
+  const { path } = matching
+  const memoized = validation.meaning === undefined ? undefined : canonicalByValidation.get(validation)
+  if (memoized?.path === path) return memoized.canonical
+  const canonical = canonicalOfValid(contract, method, matching, validation)
+  if (validation.meaning !== undefined) canonicalByValidation.set(validation, { path, canonical })
+  return canonical
+}
+
+const canonicalOfValid = (
+  contract: Contract,
+  method: string,
+  matching: Found,
+  validation: Exclude<Validation, Invalid>,
+): Canonical => {
   const { undeclared, variant, cookie, meaning } = validation
   return {
     kind: 'valid',

@@ -10,14 +10,19 @@ import type { ForwardingFacts } from '../ports.ts'
 import type { ValidatedContext } from '../request-context.ts'
 import { publicPart, type ReadPartition } from './partition.ts'
 
-const keyOf = ({ service, target, recalled, client }: ValidatedContext, partition: string): string => {
+const keyOf = (
+  { service, target, recalled, client }: ValidatedContext,
+  { name: partition, keyAt }: ReadPartition,
+): string => {
   const { name } = service
   const { host, publicRoot } = service.address
   // The upstream is sent the scheme: it may redirect one to the other.
   const scheme = (client.protocol === 'https') === publicRoot.startsWith('https:') ? '' : client.protocol
-  return recalled?.kind === 'valid' && partition === 'public' && host === '' && scheme === ''
-    ? recalled.publicKey
-    : cacheKey({ service: name, target, partition, host, scheme })
+  if (host === '' && scheme === '') {
+    if (recalled?.kind === 'valid' && partition === publicPart.name) return recalled.publicKey
+    if (keyAt !== undefined) return keyAt(name, target)
+  }
+  return cacheKey({ service: name, target, partition, host, scheme })
 }
 
 /** The cache's view of a request. A class with lazy members: each hit makes one, and needs few of them. */
@@ -47,7 +52,7 @@ export class ExchangeRead implements CacheRead {
     this.#stripped = stripped
     this.#facts = facts
     this.service = context.service.name
-    this.key = keyOf(context, partition.name)
+    this.key = keyOf(context, partition)
     this.partition = partition.kind
     this.#isForAll = partition.name === publicPart.name
     this.#hasKeyedHeader = partition.hasUndeclared === true

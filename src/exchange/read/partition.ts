@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { CacheRead } from '../../cache/cache-read.ts'
+import { type CacheRead, cacheKey } from '../../cache/cache-read.ts'
 import { requestHeader } from '../../http/headers/header-lines.ts'
 import { memoizeByObject } from '../../http/memo.ts'
 import { isKeyedByContent } from '../../http/methods.ts'
@@ -18,6 +18,8 @@ export type ReadPartition = {
   readonly hasUndeclared?: boolean
   /** When the credential expires; absent for all others. */
   readonly endsAt?: number
+  /** The whole key, made once, of a partition that one meaning has for itself. */
+  readonly keyAt?: (service: string, target: string) => string
 }
 
 export const publicPart: ReadPartition = { kind: 'public', name: 'public' }
@@ -43,12 +45,16 @@ const contentPart = ({
 
 /** Of requests that only their meaning tells apart: contracts give the same object for the same content, as long as they remember it. */
 const partitionsByMeaning = memoizeByObject((partitionOf: CacheDeps['partitionOf']) =>
-  memoizeByObject(
-    (meaning: ContentMeaning): ReadPartition => ({
-      ...{ kind: 'public', hasUndeclared: false },
-      name: partitionOf(JSON.stringify([null, null, null, [meaning.key]])),
-    }),
-  ),
+  memoizeByObject((meaning: ContentMeaning): ReadPartition => {
+    const name = partitionOf(JSON.stringify([null, null, null, [meaning.key]]))
+    let key: string | undefined
+    // A meaning is of one service and of one target.
+    const keyAt = (service: string, target: string): string => {
+      key ??= cacheKey({ service, target, partition: name })
+      return key
+    }
+    return { kind: 'public', hasUndeclared: false, name, keyAt }
+  }),
 )
 
 /** The partition of the credential and of the headers and content in the key, or the one that all share. */

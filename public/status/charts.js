@@ -52,6 +52,9 @@ const columnAt = ({ offsetX, currentTarget }, columns) => {
   return Math.min(columns - 1, Math.max(0, Math.round((offsetX / Math.max(1, clientWidth)) * (columns - 1))))
 }
 
+/** @param {string} text */
+const upTo = (text) => (text.startsWith('<') ? text : `up to ${text}`)
+
 /**
  * @param {string} title
  * @param {readonly Line[]} lines
@@ -85,8 +88,7 @@ const chart = (title, lines, text, timeOf, least = 1e-9) => {
         `${line.name === '' ? '' : `${line.name} `}${textOf(line)}`,
       ),
     )
-  const summary =
-    peak === 0 ? ['Nothing in this time.'] : keys(({ values }) => `up to ${text(largest(values))}`)
+  const summary = peak === 0 ? ['Nothing in this time.'] : keys(({ values }) => upTo(text(largest(values))))
   const note = make('p', { class: 'quiet keys' }, ...summary)
   picture.addEventListener('pointermove', (event) => {
     const column = columnAt(/** @type {PointerEvent} */ (event), columns)

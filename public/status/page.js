@@ -132,7 +132,7 @@ const drawAdvice = ({ advice, requests }) =>
       route,
       service,
       share === undefined ? `${decimals(count)} times` : `${decimals(count)} of ${decimals(reads)} reads`,
-      `${text[0]?.toUpperCase()}${text.slice(1)}.`,
+      `${text[0]?.toUpperCase()}${text.slice(1)}.`.replaceAll('`', ''),
       yaml === undefined ? '' : { text: yaml, kind: /** @type {const} */ ('yaml') },
     ]),
     requests.total === 0

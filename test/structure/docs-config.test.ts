@@ -1,5 +1,6 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
+import { parse, stringify } from 'yaml'
 import { exitCodes } from '../../src/cli/cli-ports.ts'
 import { configJsonSchema, type JsonSchema } from '../../src/config/json-schema.ts'
 import { durationPattern, sizePattern } from '../../src/config/quantities.ts'
@@ -287,6 +288,71 @@ test('every example of a setting is of a setting that exists', () => {
   const keys = new Set(settingRows().map(({ key }) => key))
   expect(Object.keys(settingExamples).filter((key) => !keys.has(key))).toEqual([])
 })
+
+type Tree = Record<string, unknown>
+
+/** Sets a value at a path such as `a.b[].c`: in the first item of a list, which the example of the list has made. */
+const setAt = (tree: Tree, path: string, value: unknown): void => {
+  const [step = '', ...rest] = path.split('.')
+  const name = step.replace('[]', '')
+  if (rest.length === 0) {
+    tree[name] = value
+    return
+  }
+  if (!step.endsWith('[]')) {
+    tree[name] ??= {}
+    setAt(tree[name] as Tree, rest.join('.'), value)
+    return
+  }
+  tree[name] ??= [{}]
+  setAt((tree[name] as Tree[])[0] ?? {}, rest.join('.'), value)
+}
+
+/** What an example needs beside it to mean anything. */
+const besides: Readonly<Record<string, Tree>> = {
+  'discovery.identity.name': { discovery: { source: 'static' } },
+}
+
+/** A rule names what it is for by one of two settings. */
+const alternatives = { match: 'operation', operation: 'match' } as const
+
+/** Rules of GraphQL name operations of another kind. */
+const graphqlExamples: Readonly<Record<string, string>> = {
+  'cache.rules': '[{ match: query Posts, ttl: 60s }]',
+  'cache.rules[].match': 'query Posts',
+}
+
+const examplesOf = (rows: readonly Row[], tree: Tree, by: 'match' | 'operation'): Tree => {
+  const own = tree['contract'] === 'graphql' ? graphqlExamples : {}
+  for (const { key } of rows) {
+    const example = own[key] ?? settingExamples[key]
+    if (example === undefined || key === 'contract') continue
+    if (key.endsWith(`[].${alternatives[by]}`) && rows.some((row) => row.key === key.replace(/\w+$/, by))) {
+      setAt(tree, key, undefined)
+      continue
+    }
+    for (const [name, value] of Object.entries(besides[key] ?? {})) Object.assign(tree, { [name]: value })
+    setAt(tree, key, parse(example))
+  }
+  return tree
+}
+
+const checkedBy = contracts().flatMap((contract) =>
+  (['match', 'operation'] as const).map((by) => ({ ...contract, by })),
+)
+
+test.each(checkedBy)(
+  'the examples of docs/settings.md pass the check: $name, by $by',
+  async ({ name, rows, by }) => {
+    const pages = examplesOf(rows, { contract: name }, by)
+    const config = examplesOf(rowsOf(configJsonSchema(), ''), { services: { pages } }, 'match')
+    // Its document is absent here, so that no limit can name the service.
+    if (name === 'openapi') delete config['rateLimits']
+    const checked = await checkConfig(stringify(config), {})
+    const faults = checked.kind === 'ok' ? [] : checked.faults
+    expect(faults.filter(({ message }) => !/does not exist|cannot be read/.test(message))).toEqual([])
+  },
+)
 
 test('docs/configuration.md names 25 settings to start with, each with its default', async () => {
   const text = await readFile('docs/configuration.md', 'utf8')

@@ -75,9 +75,9 @@ export const settingExamples: Readonly<Record<string, string>> = {
   resources: '[{ match: "POST /reindex", invalidates: [/] }]',
   'resources[].match': 'POST /reindex',
   'resources[].operation': 'adoptPet',
-  'resources[].collection': 'pets',
+  'resources[].collection': '/pets',
   'resources[].id': 'petId',
-  'resources[].members': '{ /owner/id: owners }',
+  'resources[].members': '{ /owner/id: /owners }',
   'resources[].invalidates': '[/owners]',
   errorPage: '/etc/trellis/error.html',
 }

@@ -65,7 +65,7 @@ export const upstreamMetrics = {
   upstreamAttempts: counter(
     'upstream_attempts_total',
     { service, target, outcome: open, status_class: open },
-    'Attempts at a target.',
+    'Requests sent to a target, retries included.',
     [
       ...attempts(['answered', 'discarded'], ['2xx', '3xx', '4xx', '5xx']),
       ...attempts(['unreachable', 'timeout', 'broken', 'aborted'], ['none']),
@@ -102,7 +102,7 @@ export const upstreamMetrics = {
     'upstream_queue_seconds',
     { service },
     httpSeconds,
-    'Wait for a free slot.',
+    'How long requests waited for a free slot.',
   ),
   upstreamSlowClients: counter(
     'upstream_slow_clients_total',
@@ -187,7 +187,7 @@ export const coherenceMetrics = {
   memoryTrusted: gauge(
     'memory_trusted',
     {},
-    'Processes that may serve from memory; 0 = no contact to other instances.',
+    'Processes that may serve from memory; 0 = no contact with other instances.',
   ),
   trustLost: counter(
     'memory_trust_lost_total',
@@ -204,7 +204,7 @@ export const coherenceMetrics = {
     'write_spread_seconds',
     { outcome: broadcastOutcomes },
     broadcastSeconds,
-    'Wait of a write for other processes: `acknowledged`, `lapsed` (a lease ended), `isolated` (none reachable).',
+    'How long writes waited for other processes: `acknowledged`, `lapsed` (a lease ended), `isolated` (none reachable).',
   ),
   writesRefused: counter('writes_refused_unheard_total', {}, 'Writes refused because Redis was unreachable.'),
   ledgerFailures: counter(
@@ -260,7 +260,7 @@ export const changeMetrics = {
     '1 for the state of the change feed (`cold`, `heard`, `behind`, `silent`).',
     'max',
   ),
-  changesLag: gauge('changes_lag_seconds', { service }, 'Time since every change was known.', 'max'),
+  changesLag: gauge('changes_lag_seconds', { service }, 'Time since every change was last known.', 'max'),
   changesApplied: counter(
     'changes_applied_total',
     { service, source: open },
@@ -298,18 +298,18 @@ export const downstreamMetrics = {
     'downstream_wait_seconds',
     { service, receiver: open, outcome: open },
     httpSeconds,
-    'Wait of writes and other changes for a receiver, after `settle`: `confirmed`, `late` (not within `timeout`), `behind` (not waited for).',
+    'How long writes and other changes waited for a cache in front, after `settle`: `confirmed`, `late` (not within `timeout`), `behind` (not waited for).',
   ),
   downstreamBehind: gauge(
     'downstream_behind',
     { service, receiver: open },
-    '1 while a receiver has not confirmed a purge that failed or was late.',
+    '1 while a cache in front has not confirmed a purge that failed or was late.',
     'max',
   ),
   downstreamLag: gauge(
     'downstream_lag_seconds',
     { service, receiver: open },
-    'Time since the purge target had confirmed every purge.',
+    'Time since the cache in front had last confirmed every purge.',
     'max',
   ),
 } as const satisfies Record<string, MetricRow>

@@ -56,7 +56,11 @@ export const edgeMetrics = {
     { class: workClasses, signal: pressureSignals },
     'Requests refused because of overload.',
   ),
-  bufferedBytes: gauge('buffered_bytes', {}, 'Memory for bodies in flight (`limits.bufferedBytes`).'),
+  bufferedBytes: gauge(
+    'buffered_bytes',
+    {},
+    'Memory that bodies in flight hold; `limits.bufferedBytes` bounds it.',
+  ),
   bufferedRefusals: counter(
     'buffered_refusals_total',
     { work: bufferedWork },
@@ -159,7 +163,7 @@ export const batchMetrics = {
     'batch_parallelism_items',
     { service },
     counts,
-    'Most items of a batch in flight at once.',
+    'The largest number of items of a batch in flight at once.',
   ),
   batchSavedSeconds: counter(
     'batch_saved_seconds_total',
@@ -231,13 +235,13 @@ export const requestMetrics = {
     'request_own_duration_seconds',
     { service, cache: cacheOutcomes },
     ownSeconds,
-    'Duration without the upstream.',
+    'Time that Trellis itself took: the duration without the wait for the upstream.',
   ),
   upstreamWaitSeconds: histogram(
     'request_upstream_duration_seconds',
     { service },
     httpSeconds,
-    'Wait for the upstream.',
+    'How long requests waited for the upstream.',
   ),
   itemRequests: counter(
     'item_requests_total',
@@ -256,7 +260,7 @@ export const requestMetrics = {
   canonicalMerges: counter(
     'canonical_merges_total',
     { service },
-    'New spellings of GET URLs with the key of an earlier one.',
+    'New spellings of URLs that share a stored response with an earlier spelling (GET).',
   ),
   undeclaredParameters: counter(
     'undeclared_parameters_total',

@@ -1,13 +1,25 @@
-import { stdout } from 'node:process'
+import { writeFile } from 'node:fs/promises'
+import { argv, stdout } from 'node:process'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { startBrowser } from './browser.ts'
+import { firstTenMinutes } from './first-ten-minutes.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 
-/** Makes docs/pictures/status.png: the status page of the demo after some traffic. */
-const picture = fileURLToPath(new URL('../../docs/pictures/status.png', import.meta.url))
-const trafficMs = 90_000
+/**
+ * Makes docs/pictures/: what a person sees in the first ten minutes, each picture with the structure of its page, and status.png, the
+ * status page after some traffic. `-- --quick` leaves the traffic out.
+ */
+const folder = new URL('../../docs/pictures/', import.meta.url)
+const picture = fileURLToPath(new URL('status.png', folder))
+const trafficMs = argv.includes('--quick') ? 0 : 90_000
 
+const browser = await startBrowser()
+for (const { name, outline, picture: image } of await firstTenMinutes(browser)) {
+  await writeFile(new URL(`${name}.outline.txt`, folder), outline)
+  if (image !== undefined) await writeFile(new URL(`${name}.png`, folder), image)
+  stdout.write(`${name}\n`)
+}
 const gateway = await startGatewayProcess({ log: { level: 'error' } })
 const site = `${gateway.origin}/index.php/site-json`
 const credentials = { authorization: `Basic ${btoa('admin:trellis-demo')}` }
@@ -43,9 +55,8 @@ const round = async (number: number): Promise<void> => {
   }
 }
 
-const browser = await startBrowser()
 try {
-  const page = await browser.newPage({ viewport: { width: 1200, height: 786 } })
+  const page = await browser.newPage({ viewport: { width: 1200, height: 840 } })
   // The page measures rates from the moment it is opened.
   await page.goto(`${gateway.adminOrigin}/`)
   const end = performance.now() + trafficMs
@@ -53,7 +64,7 @@ try {
     await round(number)
     await setTimeout(40)
   }
-  await page.screenshot({ path: picture })
+  if (trafficMs > 0) await page.screenshot({ path: picture })
   stdout.write(`${picture}\n`)
 } finally {
   await browser.close()

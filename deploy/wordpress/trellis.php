@@ -475,6 +475,61 @@ final class Trellis_Log {
 }
 
 /**
+ * What neither the schema nor a statement says: all that the companion knows of tables of plugins by their names. Each row has its reason.
+ * A table that is not here is learned from its columns and from what is asked and written, and every change of it counts.
+ */
+final class Trellis_Known_Tables {
+	/** No response shows them. */
+	const HIDDEN = array(
+		'actionscheduler_actions' => 'Action Scheduler: tasks to be run, which only screens of the administration list',
+		'actionscheduler_claims'  => 'Action Scheduler: which process runs a task',
+		'actionscheduler_groups'  => 'Action Scheduler: names of groups of tasks',
+		'actionscheduler_logs'    => 'Action Scheduler: when tasks were run',
+		'registration_log'        => 'a network: addresses from which blogs were registered',
+		'signups'                 => 'a network: registrations that are not confirmed',
+		'woocommerce_log'         => 'WooCommerce: messages for the administrator',
+	);
+
+	/** Each visitor is shown his own rows, and nobody those of others. */
+	const OWN = array( 'woocommerce_sessions' => 'WooCommerce: the cart of a visitor, by his cookie or token' );
+
+	/**
+	 * A request that looks for a row in vain makes it of contents, and its response shows what it has made. That cannot be learned: a counter
+	 * begins in the same way, and its first response does not show the row.
+	 */
+	const MEMOIZED = array(
+		'yoast_indexable'           => 'Yoast SEO 28: titles, addresses and robots of an object, made when it is shown first',
+		'yoast_indexable_hierarchy' => 'Yoast SEO 28: ancestors of an object, made with them',
+	);
+
+	/** Columns that no response shows, though a statement asks for all. A response whose statement names one depends on the whole table. */
+	const UNSHOWN = array(
+		// Yoast SEO 28 writes them in the rows of author, terms and home page when a post has changed, and reads them in its sitemaps by name.
+		'yoast_indexable' => array( 'object_last_modified', 'updated_at' ),
+	);
+
+	public static function is_hidden( $table ) {
+		return isset( self::HIDDEN[ $table ] ) || self::is_own( $table );
+	}
+
+	public static function is_shown( $table ) {
+		return ! self::is_hidden( $table );
+	}
+
+	public static function is_own( $table ) {
+		return isset( self::OWN[ $table ] );
+	}
+
+	public static function is_memoized( $table ) {
+		return isset( self::MEMOIZED[ $table ] );
+	}
+
+	public static function unshown_columns( $table ) {
+		return isset( self::UNSHOWN[ $table ] ) ? self::UNSHOWN[ $table ] : array();
+	}
+}
+
+/**
  * What this PHP request has changed, learned from the statements that wpdb sends (the filter `query` sees each before it runs):
  * hooks are missing for direct SQL, are silenced by importers, and come before the last write. A statement that cannot be
  * understood is a change of its whole table, or of everything.
@@ -536,10 +591,6 @@ final class Trellis_Changes {
 	/** What WordPress shows of a user's meta, beside roles. All else is a plugin's, or a setting of screens: responses name the keys that they read. */
 	const USER_KEYS = array( 'nickname', 'first_name', 'last_name', 'description', 'rich_editing', 'syntax_highlighting', 'comment_shortcuts', 'admin_color', 'use_ssl', 'show_admin_bar_front', 'locale' );
 
-	/** Of these tables each visitor is shown his own rows, and nobody those of others. */
-	const OWN_TABLES   = array( 'woocommerce_sessions' );
-	const QUIET_TABLES = array( 'actionscheduler_actions', 'actionscheduler_claims', 'actionscheduler_groups', 'actionscheduler_logs', 'woocommerce_sessions', 'woocommerce_log', 'signups', 'registration_log' );
-
 	/** @var Trellis_Log */
 	private $log;
 	/** @var callable Gets what is to be pushed. */
@@ -583,6 +634,8 @@ final class Trellis_Changes {
 	private $has_failed = false;
 	/** The table of the last INSERT, whose id is known only after it has run. */
 	private $inserted   = null;
+	/** Of the last UPDATE or DELETE whose rows were looked for: blog, table, how many rows were found, and the statement. */
+	private $found      = null;
 	/** Rows of the log with changes of this request: incarnation, sequence and check value of each. */
 	private $rows       = array();
 	/** Something may be written that no row has. */
@@ -685,6 +738,7 @@ final class Trellis_Changes {
 
 	private function read( $query ) {
 		$this->settle_insert();
+		$this->settle_found();
 		$asks_connection = '/\b(?:LAST_INSERT_ID|FOUND_ROWS|ROW_COUNT)\s*\(/i';
 		if ( $this->is_marked && ! $this->is_uncommitted && time() - $this->marked_at > self::LONGEST_MARK && ! preg_match( $asks_connection, $query ) ) {
 			// Set first: the report itself reads options.
@@ -702,6 +756,9 @@ final class Trellis_Changes {
 		// The mark is a separate row, and would change what the statement gets.
 		$id = ! $this->is_marked && false !== stripos( $sql, 'LAST_INSERT_ID' ) ? $this->log->last_insert_id() : 0;
 		$this->write( $verb, $sql );
+		if ( null !== $this->found && ! isset( $this->found[3] ) ) {
+			$this->found[] = $query;
+		}
 		$this->log->restore_insert_id( $id );
 	}
 
@@ -848,7 +905,7 @@ final class Trellis_Changes {
 		$ids = null;
 		if ( $is_simple && preg_match( '/^\s*`?' . $owner . '`?\s*(?:=\s*\'?(\d+)\'?|IN\s*\(([\d,\s]+)\))\s*(?:$|AND\b)/i', $condition, $part ) ) {
 			$ids   = isset( $part[2] ) ? array_map( 'intval', explode( ',', $part[2] ) ) : array( (int) $part[1] );
-			$found = $has_keys ? $this->find( $name, $table, $owner, $named, $condition, $masked, $site ) : null;
+			$found = $has_keys ? $this->find( $site, $name, $table, $owner, $named, $condition, $masked, true ) : null;
 			if ( array() === $found ) {
 				return;
 			}
@@ -856,7 +913,7 @@ final class Trellis_Changes {
 		} elseif ( 'option_name' === $owner && $is_simple && preg_match( '/^\s*`?option_name`?\s*=\s*(' . self::STRING . ')\s*$/is', $condition, $part ) ) {
 			$ids = array( $this->unquote( $part[1] ) );
 		} else {
-			$ids = $this->find( $name, $table, $owner, $named, $condition, $masked, $has_keys ? $site : null );
+			$ids = $this->find( $site, $name, $table, $owner, $named, $condition, $masked, $has_keys );
 			if ( array() === $ids ) {
 				// Nothing to change, or quiet names only; a row that another request inserts meanwhile is reported as searched.
 				$this->searched[ $site ][ $table ] = true;
@@ -885,18 +942,6 @@ final class Trellis_Changes {
 
 	/** Columns with ids, by which responses may name rows of a table: `id`, `post_id`, `ID`; and those with the kind of a row, as `object_type`. */
 	const IDS = '/(?:^|_)(?:id|type)$/i';
-
-	/**
-	 * Columns that no response shows: Yoast SEO writes in those of the author, the terms and the home page when a post was changed, and reads
-	 * them in its sitemaps only. A response whose statement names one depends on the whole table.
-	 */
-	const UNSHOWN = array( 'yoast_indexable' => array( 'object_last_modified', 'updated_at' ) );
-
-	/**
-	 * Tables whose rows a plugin makes of contents where a request looks for one that is not there: its response shows what it makes. A
-	 * counter is none of these, though it begins in the same way.
-	 */
-	const DERIVED = array( 'yoast_indexable', 'yoast_indexable_hierarchy' );
 
 	/** A value of such a column as responses and changes name it; null for others than numbers and simple words. */
 	public static function row_value( $value ) {
@@ -928,17 +973,30 @@ final class Trellis_Changes {
 		return '_id' === substr( $column, -3 ) ? substr( $column, 0, -2 ) . 'type' : '';
 	}
 
-	/** The columns of a table with ids: the default of each, and whether the database counts it, as it may do with a key. Null when that is not known. */
+	/** Whether a column has what statements say: no word that has an index as well, and nothing that the database makes of other columns. */
+	private static function has_plain_values( $column ) {
+		$default = isset( $column->Default ) ? (string) $column->Default : '';
+		return ! preg_match( '/^(?:enum|set)\b/i', isset( $column->Type ) ? $column->Type : '' )
+			&& false === stripos( isset( $column->Extra ) ? $column->Extra : '', 'GENERATED' )
+			&& ( in_array( $default, array( '', '0' ), true ) || null !== self::row_value( $default ) );
+	}
+
+	/**
+	 * The columns of a table with ids: the default of each, and whether the database counts it, as it may do with a key. Null when that is
+	 * not known, or when a statement does not say what such a column has.
+	 */
 	private function id_columns( $name ) {
 		if ( ! array_key_exists( $name, $this->columns ) ) {
-			$rows  = $this->log->query( "SHOW COLUMNS FROM `$name`" );
-			$known = array();
+			$rows     = $this->log->query( "SHOW COLUMNS FROM `$name`" );
+			$known    = array();
+			$is_plain = true;
 			foreach ( $rows ? $rows : array() as $row ) {
 				if ( isset( $row->Field ) && preg_match( self::IDS, $row->Field ) ) {
+					$is_plain = $is_plain && self::has_plain_values( $row );
 					$known[ strtolower( $row->Field ) ] = array( isset( $row->Default ) ? $row->Default : null, isset( $row->Extra ) && false !== stripos( $row->Extra, 'auto_increment' ) || isset( $row->Key ) && 'PRI' === $row->Key );
 				}
 			}
-			$this->columns[ $name ] = $rows ? $known : null;
+			$this->columns[ $name ] = $rows && $is_plain ? $known : null;
 		}
 		return $this->columns[ $name ];
 	}
@@ -987,11 +1045,22 @@ final class Trellis_Changes {
 		}
 		$known = preg_match( '/\bLIMIT\b/i', $masked ) ? null : $this->id_columns( $name );
 		$new   = $known && 'UPDATE' === $verb ? $this->assigned( $set ) : null;
-		$rows  = $known ? $this->log->query( 'SELECT `' . implode( '`, `', array_unique( array_merge( array_keys( $known ), array_keys( (array) $new ) ) ) ) . "` FROM `$name` WHERE $condition LIMIT " . ( self::MAX_ROWS + 1 ) ) : false;
-		$named = array();
+		$sql   = $known ? 'SELECT `' . implode( '`, `', array_unique( array_merge( array_keys( $known ), array_keys( (array) $new ) ) ) ) . "` FROM `$name` WHERE $condition LIMIT " . ( self::MAX_ROWS + 1 ) : '';
+		$rows  = $known ? $this->log->query( $sql ) : false;
+		if ( $rows && ! $this->is_marked ) {
+			// Requests that end from now on say what they have written: what others did before is among the rows.
+			$this->mark( $site );
+			$rows = $this->log->query( $sql );
+		}
+		$this->found = false === $rows ? null : array( $site, $table, count( $rows ) );
+		$named       = array();
 		$stays = null !== $new && $rows && count( $rows ) <= self::MAX_ROWS;
 		foreach ( $rows ? $rows : array() as $row ) {
 			if ( null !== $new && $this->keeps_shown( $table, $row, $new ) ) {
+				if ( ! $this->keeps( $row, $new ) ) {
+					// Only what was made of the table as a whole shows it.
+					$this->note_rows( $site, $table, array() );
+				}
 				continue;
 			}
 			$stays   = false;
@@ -1060,8 +1129,13 @@ final class Trellis_Changes {
 
 	/** Whether a row has what an UPDATE sets already, but for columns that no response shows. */
 	private function keeps_shown( $table, $row, $new ) {
+		return $this->keeps( $row, array_diff_key( $new, array_flip( Trellis_Known_Tables::unshown_columns( $table ) ) ) );
+	}
+
+	/** Whether a row has these values already, by column in lower case. */
+	private function keeps( $row, $new ) {
 		foreach ( array_change_key_case( (array) $row ) as $column => $value ) {
-			if ( array_key_exists( $column, $new ) && $new[ $column ] !== $value && ! in_array( $column, isset( self::UNSHOWN[ $table ] ) ? self::UNSHOWN[ $table ] : array(), true ) ) {
+			if ( array_key_exists( $column, $new ) && $new[ $column ] !== $value ) {
 				return false;
 			}
 		}
@@ -1095,7 +1169,7 @@ final class Trellis_Changes {
 	}
 
 	private function count_inserts( $site, $table, $named ) {
-		foreach ( in_array( $table, self::DERIVED, true ) ? $named : array() as $row ) {
+		foreach ( Trellis_Known_Tables::is_memoized( $table ) ? $named : array() as $row ) {
 			foreach ( self::pairs_of( $row ) as list( $column, $text ) ) {
 				$name = $column . ':' . self::row_value( (string) $text );
 				$this->inserts[ $site ][ $table ][ $name ] = isset( $this->inserts[ $site ][ $table ][ $name ] ) ? 2 : 1;
@@ -1108,7 +1182,7 @@ final class Trellis_Changes {
 	 * nothing, and has inserted one row. Who saw a row with the name saw the same, and so did who inserted another.
 	 */
 	private function memoized( $site, $table ) {
-		if ( '' === $this->request || ! $this->is_reading() || $this->has_replaced || ! in_array( $table, self::DERIVED, true ) ) {
+		if ( '' === $this->request || ! $this->is_reading() || $this->has_replaced || ! Trellis_Known_Tables::is_memoized( $table ) ) {
 			return array();
 		}
 		$names = array();
@@ -1162,23 +1236,31 @@ final class Trellis_Changes {
 		return json_encode( $rows );
 	}
 
-	/** The ids that an UPDATE or DELETE will reach, read with its own condition; null when that fails. */
-	/** The ids of the owners of rows, but for rows with quiet names; where a site is given, also but for rows with a user's keys, which are noted. */
-	private function find( $name, $table, $owner, $named, $condition, $masked, $site_of_keys = null ) {
+	/**
+	 * The ids of the owners of rows that an UPDATE or DELETE will reach, read with its own condition, but for rows with quiet names; with
+	 * `$has_keys` also but for rows with a user's keys, which are noted. Null when that fails.
+	 */
+	private function find( $site, $name, $table, $owner, $named, $condition, $masked, $has_keys = false ) {
 		$columns = '' === $named || $named === $owner ? "`$owner` AS id" : "`$owner` AS id, `$named` AS name";
 		$limit   = preg_match( '/\bLIMIT\b/i', $masked ) ? '' : ' LIMIT ' . ( self::MAX_ROWS * 5 );
 		$rows    = $this->log->query( "SELECT $columns FROM `$name` WHERE $condition$limit" );
 		if ( false === $rows || '' !== $limit && count( $rows ) >= self::MAX_ROWS * 5 ) {
 			return null;
 		}
-		$ids = array();
+		$this->found = array( $site, $table, count( $rows ) );
+		$ids         = array();
 		foreach ( $rows as $row ) {
 			if ( '' !== $named && $this->is_quiet( $table, isset( $row->name ) ? $row->name : $row->id ) ) {
 				continue;
 			}
-			if ( null === $site_of_keys || ! $this->touch_key( $site_of_keys, $row->id, isset( $row->name ) ? $row->name : null ) ) {
+			if ( ! $has_keys || ! $this->touch_key( $site, $row->id, isset( $row->name ) ? $row->name : null ) ) {
 				$ids[ $row->id ] = true;
 			}
+		}
+		if ( $ids && ! $this->is_marked ) {
+			// Requests that end from now on say what they have written: what others did before is among the rows.
+			$this->mark( $site );
+			return $this->find( $site, $name, $table, $owner, $named, $condition, $masked, $has_keys );
 		}
 		return array_keys( $ids );
 	}
@@ -1319,10 +1401,10 @@ final class Trellis_Changes {
 
 	/** Whether no response shows what is written to a table, or only those of the user of this request. */
 	private function is_quiet_table( $table ) {
-		if ( 'trellis_changes' !== $table && ! in_array( $table, self::QUIET_TABLES, true ) && ! in_array( $table, array_map( 'trim', explode( ',', trellis_setting( 'TRELLIS_IGNORED_TABLES' ) ) ), true ) ) {
+		if ( 'trellis_changes' !== $table && ! Trellis_Known_Tables::is_hidden( $table ) && ! in_array( $table, array_map( 'trim', explode( ',', trellis_setting( 'TRELLIS_IGNORED_TABLES' ) ) ), true ) ) {
 			return false;
 		}
-		if ( in_array( $table, self::OWN_TABLES, true ) ) {
+		if ( Trellis_Known_Tables::is_own( $table ) ) {
 			$this->is_own = true;
 			call_user_func( $this->written );
 		}
@@ -1550,6 +1632,21 @@ final class Trellis_Changes {
 		}
 	}
 
+	/** An UPDATE or DELETE that has reached more rows than were found right before it: another request has inserted some in between. */
+	private function settle_found() {
+		global $wpdb;
+		if ( null === $this->found || ! isset( $this->found[3] ) || $wpdb->last_query !== $this->found[3] ) {
+			return;
+		}
+		list( $site, $table, $count ) = $this->found;
+		$this->found = null;
+		// MariaDB and MySQL count rows that an UPDATE leaves as they were only here.
+		$matched = $wpdb->dbh instanceof mysqli && preg_match( '/matched: (\d+)/', (string) mysqli_info( $wpdb->dbh ), $part ) ? (int) $part[1] : 0;
+		if ( max( $matched, (int) $wpdb->rows_affected ) > $count ) {
+			$this->whole( $site, $table );
+		}
+	}
+
 	/** Before the first write of a request: from now on its changes cannot be lost. */
 	private function mark( $site ) {
 		if ( ! $this->is_marked ) {
@@ -1643,6 +1740,7 @@ final class Trellis_Changes {
 		}
 		try {
 			$this->settle_insert();
+			$this->settle_found();
 			if ( $this->is_marked || $this->marks || $this->count > 0 ) {
 				$this->report();
 			}
@@ -1668,6 +1766,7 @@ final class Trellis_Changes {
 		$this->reason     = '';
 		$this->count      = 0;
 		$this->inserted   = null;
+		$this->found      = null;
 		$this->transacted = $this->is_uncommitted;
 		$this->has_replaced = false;
 	}
@@ -1736,7 +1835,7 @@ final class Trellis_Changes {
 		foreach ( $this->table_rows as $names ) {
 			foreach ( $names as $table => $rows ) {
 				// A list may have been read before the row was there.
-				if ( ! in_array( $table, self::DERIVED, true ) || call_user_func( $this->lists, $table, $rows ) ) {
+				if ( ! Trellis_Known_Tables::is_memoized( $table ) || call_user_func( $this->lists, $table, $rows ) ) {
 					return false;
 				}
 			}
@@ -1809,7 +1908,7 @@ final class Trellis_Changes {
 			}
 		}
 		foreach ( $this->table_rows as $site => $names ) {
-			foreach ( array_filter( array_diff_key( $names, isset( $this->tables[ $site ] ) ? $this->tables[ $site ] : array() ) ) as $name => $rows ) {
+			foreach ( array_diff_key( $names, isset( $this->tables[ $site ] ) ? $this->tables[ $site ] : array() ) as $name => $rows ) {
 				$memoized         = array_intersect_key( $rows, $this->memoized( $site, $name ) );
 				$lists[ $site ][] = array( 'kind' => 'table', 'name' => (string) $name, 'rows' => array_keys( array_diff_key( $rows, $memoized ) ) ) + ( $memoized ? array( 'memoized' => array_keys( $memoized ) ) : array() );
 			}
@@ -3028,7 +3127,7 @@ final class Trellis_Tags {
 			$this->asked = null === $this->asked ? null : $this->asked + array( 'text' => $query );
 			return;
 		}
-		$this->tables += array_fill_keys( array_diff( $names, Trellis_Changes::QUIET_TABLES ), true );
+		$this->tables += array_fill_keys( array_filter( $names, array( 'Trellis_Known_Tables', 'is_shown' ) ), true );
 		if ( is_multisite() ) {
 			$this->is_complete = $this->is_complete && ! in_array( 'blogs', $names, true );
 			preg_match_all( "/(?<![\\w$])$prefix(?:(\\d+)_)?(\\w+)/i", $sql, $found, PREG_SET_ORDER );
@@ -3123,7 +3222,7 @@ final class Trellis_Tags {
 			return false;
 		}
 		$where = preg_match( '/\bWHERE\b(.*?)(?:\b(?:GROUP\s+BY|ORDER\s+BY|HAVING|LIMIT|FOR\s+UPDATE)\b|$)/is', $sql, $part ) ? $part[1] : '';
-		$unshown = isset( Trellis_Changes::UNSHOWN[ $table ] ) ? Trellis_Changes::UNSHOWN[ $table ] : array();
+		$unshown = Trellis_Known_Tables::unshown_columns( $table );
 		if ( $unshown && preg_match( '/\b(?:' . implode( '|', $unshown ) . ')\b/i', $sql ) ) {
 			return false;
 		}
@@ -3136,7 +3235,7 @@ final class Trellis_Tags {
 			$column = strtolower( $column );
 			if ( null !== $ids && count( $ids ) <= 100 && ! in_array( null, $ids, true ) ) {
 				$columns = $this->with_kinds( $column, $where, $strings );
-				if ( 'id' === substr( $column, -2 ) && in_array( $table, Trellis_Changes::DERIVED, true ) ) {
+				if ( 'id' === substr( $column, -2 ) && Trellis_Known_Tables::is_memoized( $table ) ) {
 					$is_alone    = ! preg_grep( "/^(?:\\w+\\.)?(?:$column|" . Trellis_Changes::kind_beside( $column ) . '|AND|IN)$/i', preg_split( "/'\\d+'|[^\\w.]+|\\b\\d+\\b/", $where, -1, PREG_SPLIT_NO_EMPTY ), PREG_GREP_INVERT );
 					$this->asked = array( 'table' => $table, 'column' => $column, 'names' => $columns, 'ids' => $ids, 'is_alone' => $is_alone );
 				}

@@ -104,6 +104,21 @@ describeWith('php', 'rows of tables of plugins', () => {
     expect(named.toSorted()).toEqual(rows.toSorted())
   })
 
+  test('a column that no response shows is a change for those of the whole table alone', async () => {
+    site.intake.pushes.length = 0
+    await site.php(
+      `$GLOBALS['wpdb']->query( "INSERT INTO wp_yoast_indexable (id, object_type) VALUES (90, 'post')" );`,
+    )
+    site.intake.pushes.length = 0
+    for (const date of ['2027-01-01 00:00:00', '2027-01-01 00:00:00'])
+      await site.php(
+        `$GLOBALS['wpdb']->query( "UPDATE wp_yoast_indexable SET object_last_modified = '${date}' WHERE id = 90" );`,
+      )
+    expect(site.intake.pushes.flatMap((push) => push.changes)).toEqual([
+      { kind: 'table', name: 'yoast_indexable', rows: [] },
+    ])
+  })
+
   test.each([
     ['object_id IN (13, 14) AND object_type', 'post', `object_id-${kind('post')}:13.14`],
     ['object_id', 'any', 'object_id:13'],

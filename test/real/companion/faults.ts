@@ -391,8 +391,89 @@ const ofChanges: readonly Fault[] = [
   ),
 ]
 
+/** Rows of tables of plugins, rows that reads memoize, and terms that a response shows by their slugs. */
+const ofRows: readonly Fault[] = [
+  fault(
+    'rows: a change has no names by id and kind together',
+    '$pairs[] = array( "$column-$value", $text );',
+  ),
+  fault('rows: a change has no names by id alone', '$pairs[] = array( $column, $text );'),
+  fault(
+    'rows: a response by id and kind names the kind alone',
+    'return count( $kinds ) > 8 || in_array( null, $kinds, true ) ? array( $column )',
+    'return true ? array( $beside )',
+  ),
+  fault('rows: what an update sets is not compared', '&& $new[ $column ] !== $value ) {', '&& false ) {'),
+  fault(
+    'rows: a column that no response shows is not reported to those of the whole table',
+    '$this->note_rows( $site, $table, array() );',
+  ),
+  fault('rows: the new name of a row is not reported', '$named[]                        = $moved + $row;'),
+  fault(
+    'rows: an expression is taken for the value that was there',
+    '\t\t\t\t\t// An expression.\n\t\t\t\t\t$known = null;',
+  ),
+  fault('rows: columns have no default', 'false === $at ? $default :', 'false === $at ? null :'),
+  fault(
+    'rows: the id that the database has counted is not reported',
+    '$this->note_rows( $site, $table, array( array( $column => $id ) + $row ) );',
+    '$this->note_rows( $site, $table, array( $row ) );',
+  ),
+  fault(
+    'rows: a number in other digits is no name',
+    "preg_match( '/^[\\s0+]*[1-9]|[^\\x20-\\x7e]/', $text )",
+    'false',
+  ),
+  fault(
+    'rows: a column that no response shows is not looked for in statements',
+    'if ( $unshown && preg_match(',
+    'if ( false && preg_match(',
+  ),
+  fault(
+    'rows: a statement that reaches more rows than were found reaches those alone',
+    'if ( max( $matched, (int) $wpdb->rows_affected ) > $count ) {',
+    'if ( false ) {',
+  ),
+  fault(
+    'rows: they are not looked for again once the request is known to write',
+    'if ( $rows && ! $this->is_marked ) {',
+    'if ( false ) {',
+  ),
+  fault('memoized: rows that were not there are not named', "'a' => $this->absent_lists()", "'a' => array()"),
+  fault(
+    'memoized: a row that was not looked for',
+    'call_user_func( $this->has_missed, $table, $name )',
+    'true',
+  ),
+  fault(
+    'memoized: what a function makes is a row',
+    "$is_known = $is_one && preg_match( '/^\\s*SELECT\\b[^()]*\\bFROM\\b/i', $asked['text'] );",
+    '$is_known = true;',
+  ),
+  fault(
+    'memoized: a row behind others is taken for the only one',
+    "&& ! preg_match( $is_one ? '/\\bLIMIT\\b(?!\\s+[1-9]\\d*\\s*$)/i' : '/\\bLIMIT\\b/i', $asked['text'] )",
+  ),
+  fault(
+    'names: any response shows terms by their slugs',
+    '$is_own && $this->is_only_of( self::SLUGS_ONLY ) &&',
+    '$is_own &&',
+  ),
+  fault(
+    'names: the name of a term is not compared',
+    "self::TEXTS => array( 'name' => $row->name )",
+    'self::TEXTS => array()',
+  ),
+  fault('names: statements in another order are not seen', '$this->is_reordered = true;'),
+  fault(
+    'names: orders that plugins give to terms are not seen',
+    '$this->is_reordered || $this->is_filtered( self::REORDERING )',
+    '$this->is_reordered',
+  ),
+]
+
 /** Rules of deploy/wordpress/trellis.php that were loosened so that more stays in the cache, each weakened once. */
-export const faults: readonly Fault[] = [...ofTags, ...ofChanges]
+export const faults: readonly Fault[] = [...ofTags, ...ofChanges, ...ofRows]
 
 /** What is known of faults that are not found, by their names. */
 const remarks: readonly (readonly [name: string, remark: string])[] = [

@@ -7,6 +7,7 @@ import { companionFile } from '../wordpress/start-wordpress.ts'
 import { type Change, poll } from './intake.ts'
 import { forAll } from './keep.ts'
 import { droppedTags, reaches, storedTags } from './reach.ts'
+import { makeTables } from './row-writes.ts'
 import { type CompanionSite, startCompanionSite } from './site.ts'
 import type { Write } from './writes.ts'
 
@@ -32,7 +33,7 @@ type Options = {
 type Versions = {
   /** For the requests that follow; without a fault the companion as it is. */
   select(fault?: Fault): Promise<void>
-  /** Is it in what the companion says of responses? Others are in what it reports of writes. */
+  /** Is it in what the companion says of responses? Others are in what it reports of writes alone. */
   isOfTags(fault: Fault): boolean
 }
 
@@ -184,7 +185,7 @@ class FaultSearch {
     await this.#versions.select()
   }
 
-  /** Repeats the write, or the reads before it, with a fault. */
+  /** Repeats the write with a fault, and the reads before it where the fault is in what the companion says of them. */
   async #plant(fault: Fault, sent: Sent): Promise<void> {
     const { tell } = this.#options
     const [title] = sent.write
@@ -195,12 +196,9 @@ class FaultSearch {
     if (looked.length === 0) return
     await this.#restore('before')
     await this.#versions.select(fault)
-    const isOfTags = this.#versions.isOfTags(fault)
-    const before = isOfTags ? await readAll(this.#site, looked) : sent.before
+    const before = this.#versions.isOfTags(fault) ? await readAll(this.#site, looked) : sent.before
     // A fault may make the write fail.
-    const changes = isOfTags
-      ? sent.changes
-      : await send(this.#site, sent.write).catch((): undefined => undefined)
+    const changes = await send(this.#site, sent.write).catch((): undefined => undefined)
     const path = changes && looked.find((one) => keeps(changes, before.get(one)))
     if (path === undefined) return
     this.#open = this.#open.filter((one) => one !== fault)
@@ -230,7 +228,8 @@ export const findFaults = async (site: CompanionSite, options: Options): Promise
 
 /** The site of the tests with posts that show more than themselves. */
 export const startFaultySite = async (): Promise<CompanionSite> => {
-  const site = await startCompanionSite({}, ['companion-shows', 'promise-fuzz'])
+  const site = await startCompanionSite({}, ['companion-rows', 'companion-shows', 'promise-fuzz'])
+  await makeTables(site)
   await site.browser.login()
   const contents: Readonly<Record<number, string>> = {
     91: '[shown]',
@@ -241,6 +240,7 @@ export const startFaultySite = async (): Promise<CompanionSite> => {
   for (const [id, content] of Object.entries(contents)) {
     await (await site.rest('PUT', `/wp/v2/posts/${id}`, { content })).text()
   }
+  await (await site.rest('PUT', '/wp/v2/posts/75', { categories: [2, 3] })).text()
   // The first reads of a site make temporary values.
   for (const path of ['/wp/v2/posts/10', '/wp/v2/posts/92', '/wp/v2/posts/93']) {
     await (await site.rest('GET', path)).text()

@@ -5,6 +5,7 @@ import { faults, remarkFor } from './faults.ts'
 import { findFaults, type Issue, startFaultySite } from './find-faults.ts'
 import { narrowWrites } from './narrow-writes.ts'
 import { moreReads, narrowReads } from './reads.ts'
+import { rowReads, rowWrites } from './row-writes.ts'
 import { type Write, writes } from './writes.ts'
 
 /** Writes of the matrix that one rule decides about. */
@@ -27,6 +28,7 @@ const common: ReadonlySet<string> = new Set([
 /** The writes after which faults are looked for. */
 export const faultWrites: readonly Write[] = [
   ...writes.filter(([title]) => common.has(title)),
+  ...rowWrites,
   ...narrowWrites,
 ]
 
@@ -85,10 +87,10 @@ export const plantInCompanion = async ({ only, focus, page, tell }: Options): Pr
       writes:
         focus === ''
           ? faultWrites
-          : [...writes, ...narrowWrites].filter(([title]) =>
+          : [...writes, ...rowWrites, ...narrowWrites].filter(([title]) =>
               focus.split(',').some((text) => title.includes(text)),
             ),
-      paths: [...moreReads, ...narrowReads],
+      paths: [...moreReads, ...narrowReads, ...rowReads],
       tell,
     })
     if (page !== undefined) await writeFile(page, faultsPage(issues))

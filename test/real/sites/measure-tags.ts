@@ -5,7 +5,7 @@ import { startRealSite } from './start-real-site.ts'
 const root = '/index.php/wp-json'
 
 /** With nginx's buffer of 4 KiB for a head this leaves room for the fields of others. */
-export const maxTagBytes = 1_500
+const maxTagBytes = 1_500
 
 /** What the companion says of the response to one of the seven routes of core. */
 export type TagsOfRoute = { readonly path: string; readonly isComplete: boolean; readonly bytes: number }

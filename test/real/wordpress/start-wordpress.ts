@@ -32,6 +32,7 @@ const router = join(here, 'router.php')
 
 /** Plugins of the tests, in the folder `plugins`. */
 export type TestPlugin =
+  | 'companion-rows'
   | 'companion-shows'
   | 'die'
   | 'due-posts'

@@ -64,9 +64,9 @@ const counted = (service: Service) => {
     ...service,
     upstream: {
       ...upstream,
-      forward: (request) => {
+      attempt: (request) => {
         count.requests += 1
-        const response = upstream.forward(request)
+        const response = upstream.attempt(request)
         const settled = response.then(
           () => undefined,
           () => undefined,

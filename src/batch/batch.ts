@@ -18,11 +18,11 @@ import {
 } from './events.ts'
 import { createMemoryIdempotencyStore, respondOnce } from './idempotency.ts'
 import {
-  admitItem,
   type BatchEnvelope,
   type BatchItem,
-  type Dispatch,
+  checkItem,
   envelopeOf,
+  type HandleItem,
   type ItemResponse,
   itemError,
   madePart,
@@ -42,8 +42,8 @@ import type { Waits } from './order/plan-order.ts'
 import type { ScheduleEnd, TaskEnd } from './order/run-schedule.ts'
 import { Splitter } from './order/split.ts'
 import { honouringRetryAfter } from './send/retry-after.ts'
-import { createSemaphore, type ItemSender, type Made, type RunOptions, runItems } from './send/run-items.ts'
-import { headersWithCredentials, runItem, sendAlone, sendChunk } from './send/send-item.ts'
+import { createSemaphore, type ItemHandlers, type Made, type RunOptions, runItems } from './send/run-items.ts'
+import { forwardAlone, handleChunk, handleItem, headersWithCredentials } from './send/send-item.ts'
 
 const methodLabel = (method: string | undefined): BatchMethod =>
   batchMethods.find((batchMethod) => batchMethod === method) ?? '_OTHER'
@@ -123,14 +123,14 @@ const readKey = (item: BatchItem, waits: Waits): string =>
   JSON.stringify([item.method, item.path, item.query, item.headers, waits])
 
 /** Identical reads of a batch are one request: the first that begins is sent, and all get its response. */
-const collapseReads = (dispatch: Dispatch, waits: readonly Waits[]): Dispatch => {
+const collapseReads = (handleItem: HandleItem, waits: readonly Waits[]): HandleItem => {
   const begun = new Map<string, Promise<ItemResponse>>()
   return (item, signal, stop) => {
-    if (item.effect === 'write' || item.content !== undefined) return dispatch(item, signal, stop)
+    if (item.effect === 'write' || item.content !== undefined) return handleItem(item, signal, stop)
     const key = readKey(item, waits[item.index])
     const pendingResponse = begun.get(key)
     if (pendingResponse !== undefined) return pendingResponse
-    const response = dispatch(item, signal, stop)
+    const response = handleItem(item, signal, stop)
     begun.set(key, response)
     return response
   }
@@ -150,7 +150,7 @@ export type BatchResponse = { readonly status: number; readonly content: Buffer 
 
 export type BatchRequest = BatchInput & {
   readonly signal: AbortSignal
-  readonly sender: ItemSender
+  readonly sender: ItemHandlers
 }
 
 /** In a batch that failed as a whole no item shows headers (recorded: `"headers":[]`). */
@@ -190,10 +190,10 @@ export const createBatch = (options: BatchOptions): ((request: BatchRequest) => 
     const cancellation = cancelBatch(signal, options.deadlineMs)
     const leftMs = (): number =>
       options.deadlineMs > 0 ? startedMs + options.deadlineMs - clock.monotonic() : Number.POSITIVE_INFINITY
-    const dispatch = collapseReads(honouringRetryAfter(sender.dispatch, leftMs, clock), waits)
+    const handleItem = collapseReads(honouringRetryAfter(sender.handleItem, leftMs, clock), waits)
     const end = await runItems(
       options,
-      { ...sender, dispatch },
+      { ...sender, handleItem },
       {
         items: items.map((item) => (item.kind === 'runnable' ? item.item : undefined)),
         waits,
@@ -329,13 +329,13 @@ export const buildBatch = (
 
   const requestOf = (
     context: LocalRequest,
-    run: HandleRequest,
+    handle: HandleRequest,
     signal: AbortSignal,
     reservation: Reservation,
   ): BatchRequest => {
     const deadlineMs = clock.monotonic() + settings.deadlineMs
     const outgoing = {
-      run,
+      handle,
       clock,
       batch: context,
       keyHeaders,
@@ -351,34 +351,35 @@ export const buildBatch = (
       // Integers beyond 2^53 survive in the text that the items are cut out of; a form has none.
       text: isJson(context) ? context.content.toString() : undefined,
       signal,
-      admit: (item) =>
-        admitItem(context, item, (batchItem) => headersWithCredentials(context, batchItem, keyHeaders)),
+      check: (item) =>
+        checkItem(context, item, (batchItem) => headersWithCredentials(context, batchItem, keyHeaders)),
       sender: {
         flow: addressGroup(context.client.address),
-        dispatch: (item, itemSignal, stop) => runItem(outgoing, item, itemSignal, sendAlone(outgoing, stop)),
-        dispatchChunk: (items, stop, watch) => sendChunk(outgoing, items, stop, watch),
+        handleItem: (item, itemSignal, stop) =>
+          handleItem(outgoing, item, itemSignal, forwardAlone(outgoing, stop)),
+        handleChunk: (items, stop, watch) => handleChunk(outgoing, items, stop, watch),
       },
     }
   }
 
   const inOne = async (
     context: LocalRequest,
-    run: HandleRequest,
+    handle: HandleRequest,
     signal: AbortSignal,
   ): Promise<ReplayedResponse> => {
     const reservation = options.budget('batch-item', context.client.address)
     try {
-      const { status, content } = await batch(requestOf(context, run, signal, reservation))
+      const { status, content } = await batch(requestOf(context, handle, signal, reservation))
       return { status, content, contentType: json }
     } finally {
       reservation.release()
     }
   }
 
-  return async (context, run) => {
+  return async (context, handle) => {
     const key = requestHeader(context.request.headers, 'idempotency-key')
     const reply = await respondOnce(shared.store, context, keyHeaders, key, (watched) =>
-      inOne(context, run, watched),
+      inOne(context, handle, watched),
     )
     return response(context, reply, reply.content)
   }

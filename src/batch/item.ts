@@ -1,6 +1,6 @@
 import { type ErrorCode, type ErrorFacts, errorTable, GatewayError } from '../errors.ts'
 import type { WriteOutcome } from '../exchange/events.ts'
-import type { Admitted, LocalRequest } from '../exchange/request-context.ts'
+import type { CheckedItem, LocalRequest } from '../exchange/request-context.ts'
 import type { Service } from '../exchange/service.ts'
 import { isJsonInPieces } from '../http/bodies/json-syntax.ts'
 import type { Pieces } from '../http/bodies/turns.ts'
@@ -81,12 +81,12 @@ export const thrownItemError = (thrown: unknown): ItemError => {
   return { status, body: { code: siteCode ?? `trellis_${error.code}`, message, data }, headers }
 }
 
-/** One request of a batch, ready to be admitted and run. */
+/** One request of a batch, ready to be checked and run. */
 export type BatchItem = {
   /** Position in the batch, from 0. */
   readonly index: number
   readonly method: string
-  /** What its service says of it; a write until it is admitted. */
+  /** What its service says of it; a write until it is checked. */
   readonly effect: Effect
   /** Relative to the service's root, with a leading slash, e.g. `/site/v2/posts/5`. */
   readonly path: string
@@ -95,8 +95,8 @@ export type BatchItem = {
   /** Lower-case names; nothing among them sets credentials, framing, forwarding or another method. */
   readonly headers: Readonly<Record<string, string>>
   readonly content: Buffer | undefined
-  /** Its route and validation; undefined until it was admitted. */
-  readonly admitted?: Admitted | undefined
+  /** Its route and validation; undefined until it was checked. */
+  readonly checked?: CheckedItem | undefined
 }
 
 /** What an item touches, for the order of the batch. */
@@ -116,8 +116,8 @@ export type ConflictFacts = {
 export type ItemReach = { readonly shows: ReadonlySet<string>; readonly changes: readonly string[] }
 
 /** The result of the route table and validation for an item, without running it. */
-export type ItemAdmission =
-  | { readonly kind: 'runnable'; readonly conflict: ConflictFacts; readonly admitted?: Admitted }
+export type ItemCheck =
+  | { readonly kind: 'runnable'; readonly conflict: ConflictFacts; readonly checked?: CheckedItem }
   /** `headers` are shown with the item unless the batch fails as a whole. */
   | {
       readonly kind: 'refused'
@@ -139,7 +139,7 @@ export type ItemResponse = {
  * Sends an item; `signal` ends it at any time, `stop` only before it has begun. What it throws becomes the item's
  * answer.
  */
-export type Dispatch = (item: BatchItem, signal: AbortSignal, stop: AbortSignal) => Promise<ItemResponse>
+export type HandleItem = (item: BatchItem, signal: AbortSignal, stop: AbortSignal) => Promise<ItemResponse>
 
 /** Which headers of its response an item shows. */
 type ShownHeaders = Pick<ItemReading, 'shownHeaders' | 'isGeneralLink'>
@@ -214,7 +214,7 @@ const failedOpening = Buffer.from('{"failed":"validation","responses":[')
 const comma = Buffer.from(',')
 const closing = Buffer.from(']}')
 
-type Refusal = Extract<ItemAdmission, { kind: 'refused' }>
+type Refusal = Extract<ItemCheck, { kind: 'refused' }>
 
 const refusal = (status: number, code: string, message: string): Refusal => ({
   kind: 'refused',
@@ -222,7 +222,7 @@ const refusal = (status: number, code: string, message: string): Refusal => ({
   body: { code, message, data: { status } },
 })
 
-const refusedBy = (code: ErrorCode): ItemAdmission => {
+const refusedBy = (code: ErrorCode): ItemCheck => {
   const { status, message, siteCode }: ErrorFacts = errorTable[code]
   return refusal(status, siteCode ?? `trellis_${code}`, message)
 }
@@ -269,11 +269,11 @@ const effectOf = (
     : 'read'
 
 /** Whether an item may run, decided before anything of the batch has run. */
-export function* admitItem(
+export function* checkItem(
   batch: LocalRequest,
   item: BatchItem,
   headersOf: (item: BatchItem) => RequestHeaders,
-): Pieces<ItemAdmission> {
+): Pieces<ItemCheck> {
   const { service, snapshot } = batch
   // Another service may be mounted below this one.
   if (!snapshot.table.reaches(service, service.mount + item.path)) return refusedBy('no_route')
@@ -301,7 +301,7 @@ export function* admitItem(
   const effect = effectOf(batch, item.method, canonical)
   return {
     kind: 'runnable',
-    admitted: { service, matching: match, canonical },
+    checked: { service, matching: match, canonical },
     conflict: {
       collection: row.collection,
       kind: row.kind,

@@ -3,7 +3,7 @@ import type { ByteBudget } from '../http/bounds/byte-budget.ts'
 import type { CacheRead, Forward } from './cache-read.ts'
 import { type CacheEntry, type EntryOrder, listEntries } from './entries.ts'
 import type { CacheEvent, InvalidationCause } from './events.ts'
-import { InFlightFetches, type RunFetch } from './fetch/collapse.ts'
+import { type FetchFunction, InFlightFetches } from './fetch/collapse.ts'
 import { UpstreamFetch } from './fetch/fetch.ts'
 import { CacheInvalidation, type Purge } from './invalidation.ts'
 import { createReuse, type Lease } from './policy/reuse.ts'
@@ -67,7 +67,7 @@ export class Cache {
     const storage = new ResponseStorage({ store, log, quarantined, admission, report, codedFrom })
     const hitForPass = new HitForPass()
     const upstream = new UpstreamFetch({ store, storage, clock, report, budget, maxEntryBytes })
-    const fetch: RunFetch = (request) => upstream.run(request)
+    const fetch: FetchFunction = (request) => upstream.fetch(request)
     const fetches = new InFlightFetches(
       tier === undefined
         ? fetch

@@ -14,13 +14,13 @@ export const readSteps = [
   'stale-if-error',
   'respond',
   'fetch',
-  'validate',
+  'revalidate',
   'store',
 ] as const
 export type ReadStep = (typeof readSteps)[number]
 
 /** Taken by the reader that started the fetch, on behalf of all that wait for it. */
-export type FetchStep = 'fetch' | 'validate' | 'store'
+export type FetchStep = 'fetch' | 'revalidate' | 'store'
 
 /** The ways that most reads go, for `explain`. */
 export const usualSteps: Readonly<Record<'hit' | 'miss', readonly ReadStep[]>> = {

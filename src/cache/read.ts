@@ -183,7 +183,7 @@ export class CacheReads {
     const { reuse, read, forward, at } = reader
     if (reuse?.step !== 'stale-while-revalidate') throw outOfOrder(reader)
     const { responder, report } = this.#options
-    this.#revalidate(read, forward, reuse.stored)
+    this.#revalidateInBackground(read, forward, reuse.stored)
     report({ kind: 'served-stale', service: read.service, reason: 'revalidating' })
     reader.response = responder.stale(reuse.stored, read, at, 'revalidating')
     return undefined
@@ -286,7 +286,7 @@ export class CacheReads {
   }
 
   /** Fetches in the background what was served stale. */
-  #revalidate(read: CacheRead, forward: Forward, stored: StoredResponse): void {
+  #revalidateInBackground(read: CacheRead, forward: Forward, stored: StoredResponse): void {
     const { fetches, report } = this.#options
     // The response to a HEAD has no content to store.
     if (isHead(read.method) || fetches.find(read.key, this.#variantOf(read)) !== undefined) return

@@ -3,7 +3,7 @@ import { varyKey } from '../http/headers/caching-headers.ts'
 import { headerValue, withoutHeaders } from '../http/headers/header-lines.ts'
 import { hasNoContent } from '../http/message.ts'
 import { isGet } from '../http/methods.ts'
-import type { FetchOutcome, FetchRequest, RunFetch, StreamEnd } from './fetch/collapse.ts'
+import type { FetchFunction, FetchOutcome, FetchRequest, StreamEnd } from './fetch/collapse.ts'
 import { responseControl } from './policy/freshness.ts'
 import { currentAgeMs } from './policy/reuse.ts'
 import { storableHeaders, storageOf } from './policy/storability.ts'
@@ -122,7 +122,7 @@ export const isFacts = (value: unknown): value is TierFacts => {
 
 type TierFetchOptions = {
   readonly tier: SharedTier
-  readonly fetch: RunFetch
+  readonly fetch: FetchFunction
   readonly storage: ResponseStorage
   readonly hitForPass: HitForPass
   readonly clock: Clock
@@ -174,7 +174,7 @@ const mayUseTier = ({ read, rangeHeaders }: FetchRequest): boolean =>
 const contentIdOf = ({ contentId = '' }: FetchRequest['read']): string => contentId
 
 /** Makes a fetch that looks into the shared tier first, and stores there what the upstream responded. */
-export const createTierFetch = (options: TierFetchOptions): RunFetch => {
+export const createTierFetch = (options: TierFetchOptions): FetchFunction => {
   const { tier, fetch: fetchUpstream, storage, hitForPass, clock } = options
 
   const offer = (

@@ -97,25 +97,25 @@ export const lackingCredential = (
   return appliesTo(required.token, isWrite) && identity?.hasToken !== true ? 'token-missing' : undefined
 }
 
-type Admission =
-  | { readonly kind: 'admitted'; readonly identity: Identity | undefined }
+type AccessCheck =
+  | { readonly kind: 'allowed'; readonly identity: Identity | undefined }
   | { readonly kind: 'refused'; readonly reason: AccessRefusal }
 
 /** What `access` says of a client before it is known whether its request writes. */
-export const admit = (
+export const checkAccess = (
   access: Access,
   address: string,
   headers: RequestHeaders,
-): Admission | Promise<Admission> => {
+): AccessCheck | Promise<AccessCheck> => {
   if (!access.admits(address)) return { kind: 'refused', reason: 'address' }
-  return whenKnown(access.verify(headers), (verdict): Admission => {
+  return whenKnown(access.verify(headers), (verdict): AccessCheck => {
     if (verdict.kind === 'refused') return verdict
     const { identity } = verdict
     const reason = lackingCredential(access, identity, false)
-    return reason === undefined ? { kind: 'admitted', identity } : { kind: 'refused', reason }
+    return reason === undefined ? { kind: 'allowed', identity } : { kind: 'refused', reason }
   })
 }
 
 /** Without the keys of the issuer it is not known whether a token still counts: what has begun goes on. */
-export const isRevoked = (admission: Admission): boolean =>
-  admission.kind === 'refused' && admission.reason !== 'keys-unavailable'
+export const isRevoked = (check: AccessCheck): boolean =>
+  check.kind === 'refused' && check.reason !== 'keys-unavailable'

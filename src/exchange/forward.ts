@@ -65,7 +65,7 @@ const smallBytes = 16 * 1024
 const isSmall = (headers: RequestHeaders): boolean =>
   Number(requestHeader(headers, 'content-length') ?? Number.POSITIVE_INFINITY) <= smallBytes
 
-const send = (
+const toUpstream = (
   { context, effect, background, signal }: Outgoing,
   headers: string[],
   content: ValidatedContext['content'],
@@ -90,11 +90,13 @@ const send = (
     progress: record.writeProgress,
     attempted: record.trace?.attempted,
   }
-  return context.send === undefined ? service.upstream.forward(forwarded) : context.send(forwarded)
+  return context.forwardItem === undefined
+    ? service.upstream.attempt(forwarded)
+    : context.forwardItem(forwarded)
 }
 
 /** A small content is read before the request takes a slot of the upstream, so that a slow client holds none, and nothing of a refused one is sent. */
-const sendWhenRead = async (
+const forwardWhenRead = async (
   budget: ByteBudget,
   outgoing: Outgoing,
   headers: string[],
@@ -104,24 +106,24 @@ const sendWhenRead = async (
   const reservation = budget('request-body', client.address)
   try {
     const read = await readContent(content, smallBytes, request.signal, reservation)
-    return await send(outgoing, headers, read)
+    return await toUpstream(outgoing, headers, read)
   } finally {
     reservation.release()
   }
 }
 
-const sendTranslated = (
+const forwardTranslated = (
   { budget, forwarding }: ForwardDeps,
   outgoing: Outgoing,
   translated: ValidatedContext['content'],
 ): Promise<GatewayResponse> => {
   const { context } = outgoing
   const headers = allHeaders(outgoing, forwarding)
-  if (!(translated instanceof Readable)) return send(outgoing, headers, translated)
+  if (!(translated instanceof Readable)) return toUpstream(outgoing, headers, translated)
   const content = framedContent(context, translated, inspectorFor(context), headers)
   return isSmall(context.request.headers)
-    ? sendWhenRead(budget, outgoing, headers, content)
-    : send(outgoing, headers, content)
+    ? forwardWhenRead(budget, outgoing, headers, content)
+    : toUpstream(outgoing, headers, content)
 }
 
 /** Sends the request to the upstream, which queues, tries and retries it. Names and URLs become the upstream's, and public again in the response. */
@@ -133,7 +135,7 @@ export const forward = async (deps: ForwardDeps, outgoing: Outgoing): Promise<Ga
     deps.spans,
     requestContext,
     'upstream',
-    () => sendTranslated(deps, outgoing, content),
+    () => forwardTranslated(deps, outgoing, content),
     (head) => head,
   )
   return publicResponse(requestContext, response)

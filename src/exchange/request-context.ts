@@ -69,19 +69,19 @@ export type RequestContext = {
   readonly query: string
   readonly record: ExchangeRecord
   /** Sends an item of a batch, alone or together with others, instead of `service.upstream.forward`. */
-  readonly send: Send | undefined
+  readonly forwardItem: ForwardItem | undefined
   /** Of an item of a batch; counts only for the same service. */
-  readonly admitted: Admitted | undefined
+  readonly checked: CheckedItem | undefined
   /** Of items of a batch that share one upstream request; any other write asks for a receipt of its own. */
   readonly receiptNonce: ReceiptNonce | undefined
   /** What `access` of the service has verified. */
   readonly identity: Identity | undefined
 }
 
-export type Send = (request: ForwardRequest) => Promise<GatewayResponse>
+export type ForwardItem = (request: ForwardRequest) => Promise<GatewayResponse>
 
 /** Route and canonical form of an item, which are found for all items of a batch before the first one runs. */
-export type Admitted = {
+export type CheckedItem = {
   readonly service: Service
   readonly matching: Found
   readonly canonical: Canonical
@@ -89,8 +89,8 @@ export type Admitted = {
 
 /** What a request of an item has beyond one of a client. */
 export type ItemParts = {
-  readonly send: Send
-  readonly admitted: Admitted | undefined
+  readonly forwardItem: ForwardItem
+  readonly checked: CheckedItem | undefined
   readonly receiptNonce: ReceiptNonce | undefined
 }
 
@@ -122,8 +122,8 @@ export const arrived = (
       isForDownstream: false,
       trace: undefined,
     },
-    send: item?.send,
-    admitted: item?.admitted,
+    forwardItem: item?.forwardItem,
+    checked: item?.checked,
     receiptNonce: item?.receiptNonce,
     identity: undefined,
     method: undefined,

@@ -38,7 +38,7 @@ export type EdgeOptions = Pick<FrontOptions, 'poisoned' | 'report' | 'turnedAway
   /** For requests of no service. */
   readonly cors: Config['cors'] | undefined
   readonly logger: Logger
-  readonly run: HandleRequest
+  readonly handle: HandleRequest
   isDraining(): boolean
   /** Called for each response that is not flushed synchronously. */
   readonly inFlight: { enter(): void; leave(): void }

@@ -206,7 +206,7 @@ export const createOverload = ({ inFlight, report, ...options }: OverloadOptions
   let { thresholds } = options
   return {
     /** False: shed the request. */
-    admits: (work: WorkClass): boolean => {
+    accepts: (work: WorkClass): boolean => {
       const signal = decideShedding(work, pressure, inFlight.count, thresholds)
       if (signal === undefined) return true
       report({ kind: 'shed', class: work, signal })

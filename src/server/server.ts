@@ -50,7 +50,7 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     inFlight: options.inFlight,
     isDraining: options.isDraining,
     receive: (...request) => handler.receive(...request),
-    run: options.run,
+    handle: options.handle,
     complete: changedResponse,
     send: (outgoing, response) => sender.sendComplete(outgoing, response),
     addressOf: ({ socket, headers }) => clientOf(socket, headers).address,

@@ -88,7 +88,7 @@ const openService = (settings: MemberSettings, upstream: SimulatedUpstream): Ser
     memo: createTargetMemo(100),
     limits: { ...anyService.limits, upstreamMs: upstreamTotalMs },
     responses: { ...anyService.responses, contentId: () => '' },
-    upstream: { forward: upstream.forward } as Service['upstream'],
+    upstream: { attempt: upstream.forward } as Service['upstream'],
   }
 }
 

@@ -58,8 +58,8 @@ const contextOf = (events: ExchangeEvent[] = [], failures: unknown[] = []): Hand
     batchOf: () => undefined,
   }) as Partial<HandleDeps> as HandleDeps
 
-const upstreamThat = (forward: Service['upstream']['forward']): Service['upstream'] =>
-  ({ forward }) as Service['upstream']
+const upstreamThat = (attempt: Service['upstream']['attempt']): Service['upstream'] =>
+  ({ attempt }) as Service['upstream']
 
 describe('finish', () => {
   test('a response is stamped and counted', () => {
@@ -312,7 +312,7 @@ describe('an item of a batch', () => {
     const { calls, service } = counted()
     const admitted = admittedFor(service)
     const before = { ...calls }
-    expect(run({ ...received('/site/v2/posts?per_page=5', {}, service), admitted })).toMatchObject({
+    expect(run({ ...received('/site/v2/posts?per_page=5', {}, service), checked: admitted })).toMatchObject({
       target: '/site/v2/posts?per_page=5',
     })
     expect(calls).toEqual(before)
@@ -320,7 +320,7 @@ describe('an item of a batch', () => {
 
   test('is routed and validated anew where a reload has replaced its service', () => {
     const { calls, service } = counted()
-    void run({ ...received('/site/v2/posts?per_page=5', {}, service), admitted: admittedFor() })
+    void run({ ...received('/site/v2/posts?per_page=5', {}, service), checked: admittedFor() })
     expect(calls).toEqual({ find: 1, validate: 1 })
   })
 })

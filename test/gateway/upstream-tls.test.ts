@@ -18,7 +18,7 @@ const outcome = async (origin: string, tls: Partial<UpstreamOptions['tls']>): Pr
     retry: { attempts: 1, budget: 0 },
     tls: { ...noTls, ...tls },
   })
-  return upstream.forward(request()).then(
+  return upstream.attempt(request()).then(
     ({ status }) => status,
     ({ code }) => code,
   )

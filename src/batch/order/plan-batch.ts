@@ -5,7 +5,7 @@ import {
   type BatchItem,
   type EnvelopeItem,
   envelopeItem,
-  type ItemAdmission,
+  type ItemCheck,
   type ItemError,
   rawBodies,
 } from '../item.ts'
@@ -26,7 +26,7 @@ export type BatchInput = {
   /** The JSON that `envelope` was parsed from, if it was JSON: the items' bodies are sent as they stand there. */
   readonly text: string | undefined
   /** Route match, `allow_batch` and validation, without running the item. */
-  admit(item: BatchItem): Pieces<ItemAdmission>
+  check(item: BatchItem): Pieces<ItemCheck>
 }
 
 export type PlannedItem =
@@ -42,22 +42,22 @@ export type PlannedBatch = {
 /** Reads a batch, and decides which of its items may run and in which order. */
 export function* planBatch(
   { reading }: PlanOptions,
-  { envelope, text, admit }: BatchInput,
+  { envelope, text, check }: BatchInput,
 ): Pieces<PlannedBatch> {
   function* planItem(entry: EnvelopeItem): Pieces<PlannedItem> {
     if (entry.kind === 'faulty') return { kind: 'refused', error: entry.error, method: undefined }
     const { item, bodyNames } = entry
-    const admission = yield* admit(item)
-    if (admission.kind === 'runnable') {
-      const { admitted, conflict } = admission
+    const itemCheck = yield* check(item)
+    if (itemCheck.kind === 'runnable') {
+      const { checked, conflict } = itemCheck
       const parameters = parametersOf(item, bodyNames)
       return {
         kind: 'runnable',
-        item: { ...item, effect: conflict.effect, admitted },
+        item: { ...item, effect: conflict.effect, checked },
         order: { ...conflict, parameters },
       }
     }
-    const { status, body, headers = [] } = admission
+    const { status, body, headers = [] } = itemCheck
     return { kind: 'refused', error: { status, body, headers }, method: item.method }
   }
   const bodies = text === undefined ? [] : rawBodies(text)

@@ -109,7 +109,7 @@ const itemContent = ({ method, path, headers, content }: ChunkItem): Buffer => {
   return Buffer.concat([Buffer.from(`${head.slice(0, -1)},"body":`), content, Buffer.from('}')])
 }
 
-/** The body of an upstream batch. Its items have been admitted, so `normal` validation is requested: no item decides over others. */
+/** The body of an upstream batch. Its items have been checked, so `normal` validation is requested: no item decides over others. */
 const chunkContent = (items: readonly ChunkItem[]): Buffer => {
   const pieces: Buffer[] = [Buffer.from('{"validation":"normal","requests":[')]
   for (const [at, item] of items.entries()) {
@@ -130,7 +130,7 @@ export const itemsPerTurn = 3
 type ChunkOptions = Pick<UpstreamBatch, 'refusesWhole'> & {
   readonly size: number
   /** Sends a request to the upstream's batch route, and reads the response. */
-  ask(content: Buffer): Promise<AskedChunk>
+  forward(content: Buffer): Promise<ForwardedChunk>
   /** Aborted when nothing more shall begin. */
   readonly stop: AbortSignal
   /** Until the batch must be answered; infinite where it need not. */
@@ -143,7 +143,7 @@ type ChunkOptions = Pick<UpstreamBatch, 'refusesWhole'> & {
   isSent(): boolean
 }
 
-type AskedChunk = { readonly response: GatewayResponse; readonly content: Buffer }
+type ForwardedChunk = { readonly response: GatewayResponse; readonly content: Buffer }
 
 /** Called for each request to the upstream: there are two after a 429 with Retry-After. */
 export type ChunkWatch = {
@@ -215,13 +215,13 @@ export const createChunk = (options: ChunkOptions): ItemChunk => {
     }
   }
 
-  const askOnce = (content: Buffer): Promise<AskedChunk> => {
+  const askOnce = (content: Buffer): Promise<ForwardedChunk> => {
     options.watch.begun()
-    return options.ask(content)
+    return options.forward(content)
   }
 
   /** Once more if the upstream has run no item and names a short time (RFC 6585 §4). */
-  const ask = async (content: Buffer): Promise<AskedChunk> => {
+  const ask = async (content: Buffer): Promise<ForwardedChunk> => {
     const first = await askOnce(content)
     const waited = await waitedFor(first.response, options.leftMs(), options.clock.now(), options.stop)
     if (waited === 'none') return first
@@ -236,7 +236,7 @@ export const createChunk = (options: ChunkOptions): ItemChunk => {
     const places = [...seats].sort(([place], [otherPlace]) => place - otherPlace)
     const present = places.map(([, seat]) => seat).filter((seat) => seat !== 'left')
     if (present.length === 0) return
-    let reply: AskedChunk
+    let reply: ForwardedChunk
     try {
       reply = await ask(chunkContent(present.map(({ request }) => request)))
     } catch (error) {

@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts'
 import { headerValue } from '../../http/headers/header-lines.ts'
 import { retryAfterMs } from '../../http/headers/retry-after.ts'
 import type { ResponseHead } from '../../http/message.ts'
-import type { Dispatch } from '../item.ts'
+import type { HandleItem } from '../item.ts'
 
 /** A longer wait is the client's to decide about: it gets the 429 with its Retry-After. */
 const longestMs = 10_000
@@ -33,9 +33,9 @@ export const waitedFor = async (
 
 /** Sends an item once more after the time in Retry-After of a 429, when the batch has that much time left. */
 export const honouringRetryAfter =
-  (dispatch: Dispatch, leftMs: () => number, { now }: Pick<Clock, 'now'>): Dispatch =>
+  (handleItem: HandleItem, leftMs: () => number, { now }: Pick<Clock, 'now'>): HandleItem =>
   async (item, signal, stop) => {
-    const response = await dispatch(item, signal, stop)
+    const response = await handleItem(item, signal, stop)
     const waited = await waitedFor(response, leftMs(), now(), stop)
-    return waited === 'again' ? dispatch(item, signal, stop) : response
+    return waited === 'again' ? handleItem(item, signal, stop) : response
   }

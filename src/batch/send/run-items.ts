@@ -1,7 +1,13 @@
 import type { Clock } from '../../clock.ts'
 import { addCount } from '../../http/bounds/counts.ts'
 import type { BatchEvent, ChunkResult } from '../events.ts'
-import { type BatchItem, type Dispatch, type ItemError, type ItemResponse, thrownItemError } from '../item.ts'
+import {
+  type BatchItem,
+  type HandleItem,
+  type ItemError,
+  type ItemResponse,
+  thrownItemError,
+} from '../item.ts'
 import { conflictGroups, type Waits } from '../order/plan-order.ts'
 import { planUnits, type Unit } from '../order/plan-units.ts'
 import { runSchedule, type ScheduleEnd, type TaskEnd } from '../order/run-schedule.ts'
@@ -88,13 +94,13 @@ export type RunOptions = {
   readonly turn: () => Promise<void>
 }
 
-export type ItemSender = {
+export type ItemHandlers = {
   /** Its requests wait in the queue of this client. */
   readonly flow: string
   /** Runs the item like a separate request, with the credentials of the batch. */
-  readonly dispatch: Dispatch
+  readonly handleItem: HandleItem
   /** Runs items in one upstream batch, in their order. A response that rejects becomes its item's. */
-  dispatchChunk(
+  handleChunk(
     items: readonly BatchItem[],
     stop: AbortSignal,
     watch: ChunkWatch,
@@ -129,7 +135,7 @@ const signalFor = (item: BatchItem, stop: AbortSignal): AbortSignal =>
 
 const runChunk = (
   options: RunOptions,
-  sender: ItemSender,
+  sender: ItemHandlers,
   items: readonly BatchItem[],
   stop: AbortSignal,
 ): Promise<readonly Made[]> => {
@@ -147,7 +153,7 @@ const runChunk = (
       durationSeconds: ms / 1000,
     })
   }
-  const responses = sender.dispatchChunk(items, stop, { begun, ended })
+  const responses = sender.handleChunk(items, stop, { begun, ended })
   return Promise.all(responses.map((response) => responseOf(response)))
 }
 
@@ -163,7 +169,7 @@ const itemEnd = (end: TaskEnd<readonly Made[]>, place: number): TaskEnd<Made> =>
 /** Runs the items, in as many upstream requests as the splitter decides; the outcome is that of running one after the other. */
 export const runItems = async (
   options: RunOptions,
-  sender: ItemSender,
+  sender: ItemHandlers,
   { items, waits, stop }: ItemsRun,
 ): Promise<ItemsEnd> => {
   const { clock, concurrency, semaphore } = options
@@ -186,7 +192,7 @@ export const runItems = async (
     if (first === undefined) return []
     if (at > 0) await options.turn()
     if (members.length > 1) return runChunk(options, sender, members, stop)
-    return [await responseOf(sender.dispatch(first, signalFor(first, stop), stop))]
+    return [await responseOf(sender.handleItem(first, signalFor(first, stop), stop))]
   }
   const requests = await runSchedule<readonly Made[]>({
     waits: units.map((unit) => unit.waits),

@@ -1,7 +1,12 @@
 import type { Clock } from '../../clock.ts'
 import { GatewayError } from '../../errors.ts'
 import type { HandleRequest, LocalRequest } from '../../exchange/request-context.ts'
-import { arrived, type ItemParts, type RequestContext, type Send } from '../../exchange/request-context.ts'
+import {
+  arrived,
+  type ForwardItem,
+  type ItemParts,
+  type RequestContext,
+} from '../../exchange/request-context.ts'
 import type { Service } from '../../exchange/service.ts'
 import { bufferedResponse } from '../../http/bodies/read-body.ts'
 import type { Reservation } from '../../http/bounds/byte-budget.ts'
@@ -21,7 +26,7 @@ const inherited: readonly string[] = ['authorization', 'cookie', 'origin', 'user
 const maxItemBytes = 8 * 1024 * 1024
 
 export type OutgoingBatch = {
-  readonly run: HandleRequest
+  readonly handle: HandleRequest
   readonly clock: Clock
   readonly batch: LocalRequest
   /** Headers (lower case) of the service that carry API keys. */
@@ -55,13 +60,13 @@ const ownHeaders = (item: BatchItem, { access }: Service): Readonly<Record<strin
 const deadlineHeader = 'x-request-deadline-ms'
 
 /** Sends the item as a separate request, in another line than single requests, which are not to wait behind it; it is not sent after `stop`. */
-export const sendAlone =
-  ({ batch, leftMs }: OutgoingBatch, stop: AbortSignal): Send =>
+export const forwardAlone =
+  ({ batch, leftMs }: OutgoingBatch, stop: AbortSignal): ForwardItem =>
   (request) => {
     const ms = leftMs()
     const headers =
       ms === undefined ? request.headers : withHeader(request.headers, deadlineHeader, String(ms))
-    return batch.service.upstream.forward({ ...request, headers, line: 'batch', withdraw: stop })
+    return batch.service.upstream.attempt({ ...request, headers, line: 'batch', withdraw: stop })
   }
 
 /** The item's headers with the credentials of the batch in place of those of the item. */
@@ -78,7 +83,7 @@ export const headersWithCredentials = (
     else headers[name] = value
   }
   if (item.content === undefined) delete headers['content-type']
-  else headers['content-type'] = item.admitted?.matching.endpoint.jsonType ?? 'application/json'
+  else headers['content-type'] = item.checked?.matching.endpoint.jsonType ?? 'application/json'
   return headers
 }
 
@@ -86,7 +91,7 @@ const itemExchange = (
   { batch, keyHeaders }: OutgoingBatch,
   item: BatchItem,
   signal: AbortSignal,
-  { send, receiptNonce }: LastStep,
+  { forwardItem, receiptNonce }: LastStep,
 ): RequestContext => {
   const headers = headersWithCredentials(batch, item, keyHeaders)
   const { service, snapshot } = batch
@@ -107,11 +112,11 @@ const itemExchange = (
     path: item.path,
     query: item.query,
   }
-  return arrived(context, { send, admitted: item.admitted, receiptNonce })
+  return arrived(context, { forwardItem, checked: item.checked, receiptNonce })
 }
 
 /** How an item is sent, and the nonce of those that are sent together. */
-type LastStep = Pick<ItemParts, 'send' | 'receiptNonce'>
+type LastStep = Pick<ItemParts, 'forwardItem' | 'receiptNonce'>
 
 /** A read may be repeated; a write was carried out, and its error states that. */
 const notBuffered = (item: BatchItem, isCrowded: boolean): Error =>
@@ -123,11 +128,11 @@ const notBuffered = (item: BatchItem, isCrowded: boolean): Error =>
  * Sends an item through `handle`, like a request of a client; `send` is its last step. Rejects where a write got no response from the
  * upstream: `handle` makes an error response of that, which does not show whether the write may have happened.
  */
-export const runItem = async (
+export const handleItem = async (
   outgoing: OutgoingBatch,
   item: BatchItem,
   signal: AbortSignal,
-  send: Send,
+  send: ForwardItem,
   receiptNonce?: ReceiptNonce,
 ): Promise<ItemResponse> => {
   const { bufferedContents, reservation } = outgoing
@@ -147,7 +152,7 @@ export const runItem = async (
       Math.min(maxItemBytes, bufferedContents.maxBytes - bufferedContents.bytes),
       itemReservation,
     )
-  const watched: Send = async ({ record, ...request }) => {
+  const watched: ForwardItem = async ({ record, ...request }) => {
     const began = outgoing.clock.monotonic()
     try {
       // Read here, so that `handle` takes a response that breaks off for an error.
@@ -159,8 +164,8 @@ export const runItem = async (
       if (record !== undefined) record.upstreamMs += outgoing.clock.monotonic() - began
     }
   }
-  const context = itemExchange(outgoing, item, signal, { send: watched, receiptNonce })
-  const response = await outgoing.run(context)
+  const context = itemExchange(outgoing, item, signal, { forwardItem: watched, receiptNonce })
+  const response = await outgoing.handle(context)
   // Another client's request may receive the response first.
   const { content, status, headers } = await readWhole(response)
   if (failure !== undefined && item.effect === 'write')
@@ -209,7 +214,7 @@ const claimHeaders = ({ service }: LocalRequest, { headers }: ForwardRequest): R
  * Sends several items through `handle`, each like a separate request, and the last step together: one request to
  * the upstream's batch route. Validation, names, invalidation and counting are therefore those of single items.
  */
-export const sendChunk = (
+export const handleChunk = (
   outgoing: OutgoingBatch,
   items: readonly BatchItem[],
   stop: AbortSignal,
@@ -220,7 +225,7 @@ export const sendChunk = (
   const { upstreamBatch } = batch.service.contract.items
   if (upstreamBatch === undefined) throw new TypeError('the upstream has no batch route')
   // It has not started while it waits for its turn, and can still be cancelled.
-  const alone = sendAlone(outgoing, stop)
+  const alone = forwardAlone(outgoing, stop)
   const receiptNonce = batch.snapshot.newReceiptNonce(batch.service)
   // A chunk that has begun is never aborted: it may have written.
   const { signal } = new AbortController()
@@ -247,7 +252,7 @@ export const sendChunk = (
     watch,
     isSent: () => isSent,
     refusesWhole: upstreamBatch.refusesWhole,
-    ask: async (content) => {
+    forward: async (content) => {
       if (lead === undefined) throw new TypeError('a chunk without items was sent')
       const response = await alone(lead(content))
       return { response, content: await read(response, outgoing.reservation) }
@@ -259,7 +264,7 @@ export const sendChunk = (
     if (place > 0 && place % itemsPerTurn === 0) before = (before ?? Promise.resolve()).then(outgoing.turn)
     await before
     let isJson = false
-    const send: Send = async (request) => {
+    const send: ForwardItem = async (request) => {
       lead ??= (content) => ({
         ...request,
         method: 'POST',
@@ -281,7 +286,7 @@ export const sendChunk = (
       return response
     }
     try {
-      const response = await runItem(outgoing, item, signal, send, receiptNonce)
+      const response = await handleItem(outgoing, item, signal, send, receiptNonce)
       // Whatever `handle` makes of it, from translated names to an error, is JSON again.
       return isJson ? { ...response, isJson } : response
     } finally {

@@ -66,7 +66,7 @@ export type FetchOutcome =
   | FailedOutcome
 
 /** Sends a read to the upstream, and stores what may be stored. Throws, or rejects, with what `forward` does. */
-export type RunFetch = (fetch: FetchRequest) => FetchOutcome | Promise<FetchOutcome>
+export type FetchFunction = (fetch: FetchRequest) => FetchOutcome | Promise<FetchOutcome>
 
 /** A member of the table; `next` belongs to the table. */
 export type FetchInFlight<Self> = {
@@ -302,13 +302,13 @@ export class CollapsedFetch {
 }
 
 export class InFlightFetches {
-  readonly #run: RunFetch
+  readonly #fetch: FetchFunction
   readonly #table = new InFlightTable<CollapsedFetch>()
   readonly #inFlight: CollapsedFetch[] = []
   #order = 0
 
-  constructor(run: RunFetch) {
-    this.#run = run
+  constructor(fetch: FetchFunction) {
+    this.#fetch = fetch
   }
 
   /** The fetch of a key that a later reader may join. */
@@ -372,7 +372,7 @@ export class InFlightFetches {
   /** Always a promise: a fetch settles when the reader that starts it waits for it. */
   #begin(fetch: FetchRequest): Promise<FetchOutcome> {
     try {
-      return Promise.resolve(this.#run(fetch))
+      return Promise.resolve(this.#fetch(fetch))
     } catch (error) {
       return Promise.reject(error)
     }

@@ -45,7 +45,10 @@ const delayedMs = 100
 const delayOf = (response: ResponseHead, isStored: boolean): number | undefined =>
   isStored && !isServerError(response) ? delayedMs : undefined
 
-const send = (fetch: FetchRequest, headers: HeaderValues): GatewayResponse | Promise<GatewayResponse> => {
+const forwarded = (
+  fetch: FetchRequest,
+  headers: HeaderValues,
+): GatewayResponse | Promise<GatewayResponse> => {
   const { forward, rangeHeaders, signal, background } = fetch
   return forward({
     headers: headers === noHeaders ? rangeHeaders : { ...rangeHeaders, ...headers },
@@ -88,14 +91,14 @@ export class UpstreamFetch {
     this.#maxEntryBytes = options.maxEntryBytes
   }
 
-  run(fetch: FetchRequest): FetchOutcome | Promise<FetchOutcome> {
+  fetch(fetch: FetchRequest): FetchOutcome | Promise<FetchOutcome> {
     const { read, stored } = fetch
     const { service, route } = read
     this.#report({ kind: 'forwarded', service, route, reason: fetch.reason, missed: this.#missed(fetch) })
-    if (!fetch.background) read.step?.(stored === undefined || isHead(read.method) ? 'fetch' : 'validate')
+    if (!fetch.background) read.step?.(stored === undefined || isHead(read.method) ? 'fetch' : 'revalidate')
     if (isHead(read.method))
-      return this.#request(fetch, noHeaders).then((upstream) => this.#handleHead(fetch, upstream))
-    return stored === undefined ? this.#fetchWhole(fetch) : this.#validate(fetch, stored)
+      return this.#fetchTimed(fetch, noHeaders).then((upstream) => this.#handleHead(fetch, upstream))
+    return stored === undefined ? this.#fetchWhole(fetch) : this.#revalidate(fetch, stored)
   }
 
   /** Undefined for a first read, and for one that wants a newer response than the stored one. */
@@ -120,9 +123,9 @@ export class UpstreamFetch {
     }
   }
 
-  async #request(fetch: FetchRequest, headers: HeaderValues): Promise<UpstreamResponse> {
+  async #fetchTimed(fetch: FetchRequest, headers: HeaderValues): Promise<UpstreamResponse> {
     const requested = readClock(this.#clock)
-    return this.#received(await send(fetch, headers), requested)
+    return this.#received(await forwarded(fetch, headers), requested)
   }
 
   #reservationFor({ read }: FetchRequest): Reservation {
@@ -353,16 +356,16 @@ export class UpstreamFetch {
     return this.#unshareable(fetch, response, 'method')
   }
 
-  async #validate(fetch: FetchRequest, stored: StoredResponse): Promise<FetchOutcome> {
+  async #revalidate(fetch: FetchRequest, stored: StoredResponse): Promise<FetchOutcome> {
     const validators = validationHeaders(stored)
-    const upstream = await this.#request(fetch, validators)
+    const upstream = await this.#fetchTimed(fetch, validators)
     if (upstream.response.status !== 304 || Object.keys(validators).length === 0) {
       return this.#handleResponse(fetch, upstream)
     }
     discard(upstream.response.content)
     if (confirmsStored(upstream.response, stored)) return this.#freshen(fetch, upstream, stored)
     // The 304 is about another representation (RFC 9111 §4.3.4): requested again without conditions.
-    const again = await this.#request(fetch, noHeaders)
+    const again = await this.#fetchTimed(fetch, noHeaders)
     if (again.response.status === 304)
       throw new GatewayError('upstream_broken', { detail: '304 without a condition' })
     return this.#handleResponse(fetch, again)
@@ -371,7 +374,7 @@ export class UpstreamFetch {
   /** Most misses run this: an async function would leave half as much again to the garbage collector. */
   #fetchWhole(fetch: FetchRequest): FetchOutcome | Promise<FetchOutcome> {
     const requested = readClock(this.#clock)
-    return whenKnown(send(fetch, noHeaders), (response) =>
+    return whenKnown(forwarded(fetch, noHeaders), (response) =>
       this.#handleResponse(fetch, this.#received(response, requested)),
     )
   }

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import { whenKnown } from '../../http/message.ts'
 import { isAccessWrite, isAccessWriteByContent } from '../../service/decide.ts'
-import { type AccessRefusal, accessError, admit, lackingCredential } from '../access.ts'
+import { type AccessRefusal, accessError, checkAccess, lackingCredential } from '../access.ts'
 import type { ExchangeEvent } from '../events.ts'
 import {
   asIdentified,
@@ -30,9 +30,9 @@ export const authenticate = (context: RequestContext, report: Report): void | Pr
   const { service, client, request } = context
   const { access } = service
   if (access === undefined) return
-  return whenKnown(admit(access, client.address, request.headers), (admission) => {
-    if (admission.kind === 'refused') throw refused(context, admission.reason, report)
-    asIdentified(context, admission.identity)
+  return whenKnown(checkAccess(access, client.address, request.headers), (check) => {
+    if (check.kind === 'refused') throw refused(context, check.reason, report)
+    asIdentified(context, check.identity)
   })
 }
 

@@ -16,14 +16,14 @@ const recall = ({ service, request }: RequestContext): RecalledTarget | undefine
   return recalled?.kind !== 'refused' || isRefusedByTargetAlone(request) ? recalled : undefined
 }
 
-const routed = ({ service, request, path, query, admitted }: RequestContext): Routing => {
+const routed = ({ service, request, path, query, checked }: RequestContext): Routing => {
   const { contract } = service
   const { method, headers } = request
   const routeRequest = { method, path, query, headers }
-  if (admitted?.service !== service) return routeOf(contract, routeRequest)
-  // Admission has found the row already.
+  if (checked?.service !== service) return routeOf(contract, routeRequest)
+  // The check of its batch has found the row already.
   return routeOf(contract, routeRequest, (meantMethod, at) =>
-    meantMethod === method ? admitted.matching : contract.find(meantMethod, at),
+    meantMethod === method ? checked.matching : contract.find(meantMethod, at),
   )
 }
 

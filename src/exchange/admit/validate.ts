@@ -87,16 +87,16 @@ const remember = (ready: ValidatedContext, matching: Found): void => {
   asRecalled(ready, recalled)
 }
 
-const checked = (
+const canonicalised = (
   context: MatchedContext,
   content: Buffer | Readable | undefined,
   report: (event: ExchangeEvent) => void,
 ): ValidatedContext | ContractRefusal | Promise<ValidatedContext | ContractRefusal> => {
-  const { service, matching, method, query, request, admitted, client } = context
+  const { service, matching, method, query, request, checked: itemCheck, client } = context
   const { headers } = request
   const canonical =
-    admitted?.matching === matching
-      ? admitted.canonical
+    itemCheck?.matching === matching
+      ? itemCheck.canonical
       : canonicalInTurns(
           service.contract,
           method,
@@ -157,7 +157,7 @@ export const validate = (
 ): ValidatedContext | ContractRefusal | Promise<ValidatedContext | ContractRefusal> => {
   const { recalled, request } = context
   if (request.content !== undefined)
-    return whenKnown(contentOf(context, reservation), (content) => checked(context, content, report))
-  if (recalled === undefined) return checked(context, undefined, report)
+    return whenKnown(contentOf(context, reservation), (content) => canonicalised(context, content, report))
+  if (recalled === undefined) return canonicalised(context, undefined, report)
   return recalled.kind === 'valid' ? asReady(context, recalled, undefined) : recalled
 }

@@ -64,8 +64,8 @@ export class CurrentSnapshot {
 
   /** Begins a request of the gateway itself: the snapshot is not closed before `end`. */
   beginOwnRequest() {
-    const { inFlight, run, snapshot } = this.get()
+    const { inFlight, handle, snapshot } = this.get()
     inFlight.enter()
-    return { run, snapshot, end: inFlight.leave }
+    return { handle, snapshot, end: inFlight.leave }
   }
 }

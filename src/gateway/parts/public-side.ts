@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import { admit, isRevoked } from '../../exchange/access.ts'
+import { checkAccess, isRevoked } from '../../exchange/access.ts'
 import { whenKnown } from '../../http/message.ts'
 import { createUnreadResponses } from '../../server/buffered-bytes.ts'
 import { createPublicPort } from '../../server/listener.ts'
@@ -20,7 +20,7 @@ const watchRevocations = (current: CurrentSnapshot): Revocations =>
     if (service === undefined || (kind === 'websocket' && !service.websockets)) return false
     const { access } = service
     return (
-      access === undefined || whenKnown(admit(access, address, headers), (admission) => !isRevoked(admission))
+      access === undefined || whenKnown(checkAccess(access, address, headers), (check) => !isRevoked(check))
     )
   })
 

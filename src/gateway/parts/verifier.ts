@@ -40,7 +40,7 @@ type VerifierOptions = {
   /** The longest time that others may take to hear of a write that the upstream has answered. */
   readonly broadcastMs: number
   /** The services of the configuration in use, which are not closed before `end`. */
-  begin(): { readonly snapshot: ConfigSnapshot; readonly run: HandleRequest; end(): void }
+  begin(): { readonly snapshot: ConfigSnapshot; readonly handle: HandleRequest; end(): void }
   readonly report: (event: VerifiedEvent) => void
   /** Drops what the stored response shows, everywhere. */
   readonly differed: (difference: Difference) => Promise<unknown>
@@ -97,7 +97,7 @@ class Verifier {
 
   async #fetchAgain(stored: StoredResponse): Promise<Fetched | undefined> {
     this.#ids += 1
-    const { snapshot, run, end } = this.#options.begin()
+    const { snapshot, handle, end } = this.#options.begin()
     try {
       const context = anonymousGet(snapshot, partsOfKey(stored.key), {
         id: `verify-${this.#ids}`,
@@ -110,7 +110,7 @@ class Verifier {
       const { profile } = contract.policyFor('GET', context.path)
       // What a client's credential may have made for all cannot be fetched without it.
       if (isWrittenByGet(context) || profile !== 'safe' || access !== undefined) return undefined
-      const response = await bufferedResponse(await run(context), longestVerified, unlimited)
+      const response = await bufferedResponse(await handle(context), longestVerified, unlimited)
       const { content = Buffer.alloc(0) } = response
       if (!Buffer.isBuffer(content)) {
         content.destroy()

@@ -46,7 +46,7 @@ export type WarmerOptions = {
   readonly limits: WarmLimits
   readonly clock: Clock
   /** The services of the configuration in use, which are not closed before `end`. */
-  begin(): { readonly snapshot: ConfigSnapshot; readonly run: HandleRequest; end(): void }
+  begin(): { readonly snapshot: ConfigSnapshot; readonly handle: HandleRequest; end(): void }
   readonly report: (event: WarmedEvent) => void
   /** Called when the last target has been fetched, with the number of targets by outcome. */
   readonly finished: (counts: Readonly<Record<Outcome, number>>) => void
@@ -132,7 +132,7 @@ export const createWarmer = (options: WarmerOptions) => {
   }
   const fetchOne = async (target: WarmTarget): Promise<WarmResult> => {
     ids += 1
-    const { snapshot, run, end } = options.begin()
+    const { snapshot, handle, end } = options.begin()
     try {
       const context = anonymousGet(snapshot, target, {
         id: `warm-${ids}`,
@@ -142,7 +142,7 @@ export const createWarmer = (options: WarmerOptions) => {
       })
       if (context === undefined) return failed('its service is no longer configured')
       if (isWrittenByGet(context)) return { outcome: 'bypassed', reason: 'a GET of it changes something' }
-      const response = await run(context)
+      const response = await handle(context)
       const { content } = response
       // Read to its end: the store takes complete responses.
       if (content !== undefined && !Buffer.isBuffer(content)) for await (const _ of content);

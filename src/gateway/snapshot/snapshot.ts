@@ -69,7 +69,7 @@ export type BuiltSnapshot = {
   readonly inFlight: InFlight
   readonly limits: RateLimits | undefined
   readonly snapshot: ConfigSnapshot
-  readonly run: HandleRequest
+  readonly handle: HandleRequest
   /** Closes what `next` does not use; call it when no request is in flight. */
   close(next: readonly BuiltService[]): Promise<void>
 }
@@ -128,8 +128,8 @@ const compressionOf = ({ cache: { compression } }: Config): CompressResponse | u
         minBytes: compression.minBytes,
       })
 
-const sheddingOf = ({ overload }: Config, { overload: { admits } }: LastingParts): ShedOptions => ({
-  accepts: admits,
+const sheddingOf = ({ overload }: Config, { overload: { accepts } }: LastingParts): ShedOptions => ({
+  accepts,
   retryAfterSeconds: Math.ceil(overload.retryAfterMs / 1000),
 })
 
@@ -177,7 +177,7 @@ const handleDepsOf = (
 
 type HandlerParts = {
   readonly snapshot: ConfigSnapshot
-  readonly run: HandleRequest
+  readonly handle: HandleRequest
   readonly reports: RequestReports
   readonly inFlight: InFlight
 }
@@ -198,7 +198,7 @@ const createHandlers = (config: Config, lasting: LastingParts, parts: HandlerPar
     refusedEarly: (refusal) => reports.refusedEarly(refusal),
     report: metrics.observe.edge,
     turnedAway: () =>
-      lasting.overload.admits('hit')
+      lasting.overload.accepts('hit')
         ? undefined
         : new GatewayError('overloaded', { retryAfterSeconds, headers: ['Connection', 'close'] }),
   })
@@ -219,15 +219,20 @@ export const buildSnapshot = async (
     ...handleDepsOf(config, lasting, reports, limits),
     batchOf: (service) => batches.get(service),
   }
-  const run: HandleRequest = (requestContext) => handle(deps, requestContext)
+  const handleRequest: HandleRequest = (requestContext) => handle(deps, requestContext)
   for (const { service } of built)
     if (service.websockets)
       metrics.observe.websockets({ kind: 'websockets-configured', service: service.name })
   const snapshot = new ConfigSnapshot(built.map(({ service }) => service))
   const inFlight = createInFlight(lasting.inFlight)
-  const handlers = await createHandlers(config, lasting, { snapshot, run, reports, inFlight })
+  const handlers = await createHandlers(config, lasting, {
+    snapshot,
+    handle: handleRequest,
+    reports,
+    inFlight,
+  })
   return {
-    ...{ config, hash, built, handlers, inFlight, limits, snapshot, run },
+    ...{ config, hash, built, handlers, inFlight, limits, snapshot, handle: handleRequest },
     operator: createOperator({ config, publicUrl, version, cache, built }),
     close: async (next) => {
       await handlers.close()

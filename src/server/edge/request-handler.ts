@@ -23,7 +23,7 @@ type ReadyResponse = {
 
 type HandlerParts = Pick<
   EdgeOptions,
-  'buffered' | 'inFlight' | 'report' | 'revocations' | 'run' | 'snapshot' | 'unread'
+  'buffered' | 'inFlight' | 'report' | 'revocations' | 'handle' | 'snapshot' | 'unread'
 > & {
   readonly sender: ResponseSender
   readonly refusals: EarlyRefusals
@@ -53,7 +53,7 @@ export class RequestHandler {
   }
 
   handle(service: Service, request: FastifyRequest, reply: FastifyReply): void {
-    const { buffered, inFlight, run } = this.#parts
+    const { buffered, inFlight, handle } = this.#parts
     const { raw: incoming } = request
     const { raw: outgoing } = reply
     if (isReset(incoming)) {
@@ -65,7 +65,7 @@ export class RequestHandler {
     if (content instanceof RequestContent)
       content.count(buffered.budget('request-body', context.client.address))
     reply.hijack()
-    const response = run(context)
+    const response = handle(context)
     // From its first wait on (see decideShedding), until the connection has finished with the response, or the client has left.
     if (!hasLeft(outgoing)) {
       inFlight.enter()

@@ -114,7 +114,7 @@ type HandshakeOptions = {
   readonly inFlight: { enter(): void; leave(): void }
   isDraining(): boolean
   receive(service: Service, incoming: IncomingMessage, request: GatewayRequest, id: string): RequestContext
-  readonly run: HandleRequest
+  readonly handle: HandleRequest
   /** Gives a response its last form, without sending it. */
   complete(response: GatewayResponse, service: Service): GatewayResponse
   send(outgoing: ServerResponse, response: GatewayResponse): void
@@ -146,7 +146,7 @@ export const createHandshake = (
     inFlight.enter()
     let response: GatewayResponse
     try {
-      response = await options.run(context)
+      response = await options.handle(context)
     } catch (error) {
       request.connection?.destroy()
       counted.refused()

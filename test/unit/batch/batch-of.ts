@@ -1,12 +1,12 @@
 import { type BatchOptions, createBatch } from '../../../src/batch/batch.ts'
-import type { BatchEnvelope, BatchItem, ItemAdmission } from '../../../src/batch/item.ts'
+import type { BatchEnvelope, BatchItem, ItemCheck } from '../../../src/batch/item.ts'
 import { Splitter } from '../../../src/batch/order/split.ts'
-import { createSemaphore, type ItemSender } from '../../../src/batch/send/run-items.ts'
+import { createSemaphore, type ItemHandlers } from '../../../src/batch/send/run-items.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { interfaceItems } from '../../../src/wordpress/batch.ts'
 import { siteShape } from '../../../src/wordpress/contract.ts'
 
-type Sending = ItemSender & { admit(item: BatchItem): ItemAdmission }
+type Sending = ItemHandlers & { admit(item: BatchItem): ItemCheck }
 
 /** A batch route, and how the items of its batches are admitted and sent. */
 export type TestBatch = { readonly batch: ReturnType<typeof createBatch>; readonly sending: Sending }
@@ -15,8 +15,8 @@ export type TestBatch = { readonly batch: ReturnType<typeof createBatch>; readon
 export const batchOf = ({
   admit,
   flow,
-  dispatch,
-  dispatchChunk,
+  handleItem: dispatch,
+  handleChunk: dispatchChunk,
   ...options
 }: Partial<BatchOptions & Sending>): TestBatch => ({
   batch: createBatch({
@@ -39,7 +39,7 @@ export const batchOf = ({
   }),
   sending: {
     flow: flow ?? 'client',
-    dispatchChunk:
+    handleChunk:
       dispatchChunk ??
       (() => {
         throw new Error('no chunks here')
@@ -59,7 +59,7 @@ export const batchOf = ({
           },
         }
       }),
-    dispatch:
+    handleItem:
       dispatch ??
       (async (item) => ({ status: 200, headers: [], content: Buffer.from(JSON.stringify(item.path)) })),
   },
@@ -76,7 +76,7 @@ export const wholeResponse = (
     envelope: envelope as BatchEnvelope,
     text,
     signal,
-    *admit(item) {
+    *check(item) {
       yield
       return sending.admit(item)
     },

@@ -51,7 +51,7 @@ test('whatever the JSON, each body is the text that parses to the parsed body', 
 test('an item is sent with its body as the client wrote it', async () => {
   const seen: BatchItem[] = []
   const batch = batchOf({
-    dispatch: async (item) => {
+    handleItem: async (item) => {
       seen.push(item)
       return { status: 200, headers: [], content: Buffer.from('{}') }
     },

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import type { ItemAdmission, ItemResponse } from '../../../src/batch/item.ts'
+import type { ItemCheck, ItemResponse } from '../../../src/batch/item.ts'
 import { asciiJson } from '../../../src/http/json-text.ts'
 import { batchOf, wholeResponse } from './batch-of.ts'
 
@@ -38,7 +38,7 @@ test.each(['anon', 'headers', 'mixed', 'order', 'disallowed'])(
     const { request, status, response } = recording(name)
     const responses = (response as { responses: Recorded[] }).responses
     const batch = batchOf({
-      admit: (item): ItemAdmission => {
+      admit: (item): ItemCheck => {
         const recorded = responses[item.index]
         const facts = {
           collection: 'posts',
@@ -55,7 +55,7 @@ test.each(['anon', 'headers', 'mixed', 'order', 'disallowed'])(
           headers: Object.entries(recorded.headers).flat(),
         }
       },
-      dispatch: async (item): Promise<ItemResponse> => {
+      handleItem: async (item): Promise<ItemResponse> => {
         const recorded = responses[item.index] as Recorded
         const headers = [...outerHeaders, ...Object.entries(recorded.headers).flat()]
         return { status: recorded.status, headers, content: Buffer.from(asciiJson(recorded.body)) }
@@ -72,7 +72,7 @@ test('answers the recorded batch that must validate as a whole alike, and runs n
   const invalid = (response as { responses: (Recorded | null)[] }).responses[1] as Recorded
   let ran = 0
   const batch = batchOf({
-    admit: (item): ItemAdmission =>
+    admit: (item): ItemCheck =>
       item.index === 1
         ? { kind: 'refused', status: 400, body: invalid.body, headers: ['Allow', 'GET, POST'] }
         : {
@@ -85,7 +85,7 @@ test('answers the recorded batch that must validate as a whole alike, and runs n
               effect: 'write',
             },
           },
-    dispatch: async () => {
+    handleItem: async () => {
       ran += 1
       return { status: 200, headers: [], content: Buffer.from('{}') }
     },

@@ -38,7 +38,7 @@ test.each(positions)('%s at index %i shifts no other', async (_, at, entry, stat
               effect: 'write',
             },
           },
-    dispatch: async (item): Promise<ItemResponse> => {
+    handleItem: async (item): Promise<ItemResponse> => {
       if (item.path.endsWith('666')) throw new GatewayError('upstream_busy', { retryAfterSeconds: 1 })
       return { status: 200, headers: [], content: Buffer.from(JSON.stringify({ path: item.path })) }
     },
@@ -62,7 +62,9 @@ test.each([
   ['repeated names', '{"a":1,"a":2}'],
   ['minus zero and exponents', '[-0,1E2]'],
 ])('copies %s byte for byte', async (_, json) => {
-  const batch = batchOf({ dispatch: async () => ({ status: 200, headers: [], content: Buffer.from(json) }) })
+  const batch = batchOf({
+    handleItem: async () => ({ status: 200, headers: [], content: Buffer.from(json) }),
+  })
   const response = await wholeResponse(batch, { requests: [good(1)] }, new AbortController().signal)
   expect(response.content.toString()).toBe(`{"responses":[{"body":${json},"status":200,"headers":[]}]}`)
 })
@@ -86,7 +88,7 @@ test.each([
   ],
   ['two values', '{}{}', 200, 502, { code: 'trellis_upstream_broken' }],
 ])('keeps the envelope whole when an item answers %s', async (_, content, status, shown, body) => {
-  const batch = batchOf({ dispatch: async () => ({ status, headers: [], content: Buffer.from(content) }) })
+  const batch = batchOf({ handleItem: async () => ({ status, headers: [], content: Buffer.from(content) }) })
   const { responses } = await runBatch(batch, [good(1)])
   expect(responses).toHaveLength(1)
   expect(responses[0]?.status).toBe(shown)
@@ -96,7 +98,7 @@ test.each([
 
 test('a write whose connection broke says that its outcome is unknown, one that was not sent says so', async () => {
   const batch = batchOf({
-    dispatch: async (item) => {
+    handleItem: async (item) => {
       throw item.path.endsWith('1')
         ? new WriteFailed(new GatewayError('upstream_broken'), 'unknown')
         : new WriteFailed(new GatewayError('upstream_unreachable'), 'not-sent')

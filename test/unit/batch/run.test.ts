@@ -33,7 +33,7 @@ const watched = (mayEnd: (path: string, watch: Watch) => boolean = () => true) =
 
 test.each([1, 3, 8])('runs at most %i items at once, and as many', async (concurrency) => {
   const watch = watched((_, { max }) => max() >= concurrency)
-  const batch = batchOf({ concurrency, dispatch: watch.dispatch })
+  const batch = batchOf({ concurrency, handleItem: watch.dispatch })
   const { responses } = await runBatch(
     batch,
     Array.from({ length: 25 }, (_, i) => update(i + 1)),
@@ -44,14 +44,14 @@ test.each([1, 3, 8])('runs at most %i items at once, and as many', async (concur
 
 test('two writes to one item never run side by side', async () => {
   const watch = watched((_, { begun }) => begun.includes('/site/v2/posts/2'))
-  await runBatch(batchOf({ dispatch: watch.dispatch }), [update(1), update(1), update(2)])
+  await runBatch(batchOf({ handleItem: watch.dispatch }), [update(1), update(1), update(2)])
   expect(watch.begun).toEqual(['/site/v2/posts/1', '/site/v2/posts/2', '/site/v2/posts/1'])
 })
 
 test('waiting items hold no slot', async () => {
   const first = '/site/v2/posts/1'
   const watch = watched((path, { begun }) => path !== first || begun.includes('/site/v2/posts/3'))
-  await runBatch(batchOf({ concurrency: 2, dispatch: watch.dispatch }), [
+  await runBatch(batchOf({ concurrency: 2, handleItem: watch.dispatch }), [
     update(1),
     update(1),
     update(1),
@@ -69,7 +69,7 @@ test('after the deadline an item that never began and one without a response say
   let responded = false
   const watch = watched(() => responded)
   const clock = { now: () => 0, monotonic: () => 0 }
-  const batch = batchOf({ concurrency: 1, deadlineMs: 20, clock, dispatch: watch.dispatch })
+  const batch = batchOf({ concurrency: 1, deadlineMs: 20, clock, handleItem: watch.dispatch })
   const run = runBatch(batch, [update(1), update(2)])
   await expect.poll(() => watch.begun).toEqual(['/site/v2/posts/1'])
   vi.advanceTimersByTime(20)
@@ -91,7 +91,7 @@ test('when the client disconnects, no further item starts, and a write in flight
   const batch = batchOf({
     concurrency: 2,
     report: (event) => events.push(event),
-    dispatch: (item, signal) => {
+    handleItem: (item, signal) => {
       signals.push(signal)
       return watch.dispatch(item)
     },
@@ -113,7 +113,7 @@ test('when the client disconnects, no further item starts, and a write in flight
 test('reports every item and the batch', async () => {
   const watch = watched((_, { begun }) => begun.includes('/site/v2/posts/2'))
   const events: BatchEvent[] = []
-  const batch = batchOf({ report: (event) => events.push(event), dispatch: watch.dispatch })
+  const batch = batchOf({ report: (event) => events.push(event), handleItem: watch.dispatch })
   await runBatch(batch, [update(1), update(2), update(1), { path: 'nowhere' }])
   expect(
     events.map((event) =>

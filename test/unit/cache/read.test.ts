@@ -47,14 +47,14 @@ describe('the steps of a read', () => {
       (call) => call.response({ status: 304, headers: ['ETag', '"a"'], content: undefined }),
       rfc,
     )
-    expect(validated).toEqual(['lookup', 'join', 'validate', 'wait', 'store', 'outcome', 'respond'])
+    expect(validated).toEqual(['lookup', 'join', 'revalidate', 'wait', 'store', 'outcome', 'respond'])
   })
 
   test('say that a stale response stands in for an error', async () => {
     const cache = harness()
     await stepsOf(cache, (call) => call.response(response('a', stale)), rfc)
     const failed = await stepsOf(cache, (call) => call.response(response('no', [], 500)), rfc)
-    expect(failed).toEqual(['lookup', 'join', 'validate', 'wait', 'outcome', 'stale-if-error'])
+    expect(failed).toEqual(['lookup', 'join', 'revalidate', 'wait', 'outcome', 'stale-if-error'])
   })
 
   test('end at once where the client takes only what is stored', async () => {

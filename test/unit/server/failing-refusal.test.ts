@@ -24,7 +24,7 @@ const service = {
 type Edge = Parameters<typeof createEdge>[0]
 
 const edgeOf = (
-  run: Edge['run'],
+  run: Edge['handle'],
   refusedEarly: Edge['refusedEarly'],
   counts: Partial<Pick<Edge, 'inFlight' | 'unread'>> = {},
 ): ReturnType<typeof createEdge> =>
@@ -40,7 +40,7 @@ const edgeOf = (
     snapshot: new ConfigSnapshot([service]),
     certificates: [],
     logger: pino({ level: 'silent' }),
-    run,
+    handle: run,
     refusedEarly,
     report: () => undefined,
     unread: { buffer: () => undefined },
@@ -54,7 +54,7 @@ const edgeOf = (
   })
 
 /** The origin of an edge whose requests are answered by `run`. */
-const originOf = async (run: Edge['run'], refusedEarly: Edge['refusedEarly']): Promise<string> => {
+const originOf = async (run: Edge['handle'], refusedEarly: Edge['refusedEarly']): Promise<string> => {
   const edge = await edgeOf(run, refusedEarly)
   const server = await startHttpServer(edge.request)
   onTestFinished(async () => {

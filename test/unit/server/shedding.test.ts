@@ -90,13 +90,13 @@ test('each piece of work is reported, and each change of the level once', () => 
     inFlight: { count: 0 },
     report: (event) => events.push(event),
   })
-  expect(overload.admits('batch')).toBe(true)
+  expect(overload.accepts('batch')).toBe(true)
   expect(overload.measured({ ...idle, rssBytes: 105 })).toBe(1)
   expect(overload.measured({ ...idle, rssBytes: 106 })).toBe(1)
-  expect([overload.admits('miss'), overload.admits('pass')]).toEqual([false, true])
+  expect([overload.accepts('miss'), overload.accepts('pass')]).toEqual([false, true])
   overload.use({ ...thresholds, rssBytes: 200 })
   expect(overload.measured({ ...idle, rssBytes: 106 })).toBe(0)
-  expect(overload.admits('miss')).toBe(true)
+  expect(overload.accepts('miss')).toBe(true)
   expect(events).toEqual([
     { kind: 'pressure-changed', level: 1, signal: 'rss' },
     { kind: 'shed', class: 'miss', signal: 'rss' },

@@ -11,6 +11,31 @@ export const writeStates = ['not-sent', 'partly-sent', 'sent', 'open', 'ended', 
 
 export type WriteState = (typeof writeStates)[number]
 
+/**
+ * The steps of a write (write.ts), as docs/request-path.md describes them: the same names in code, traces and `explain`. `piece` and, of a
+ * response that streams, `end` follow `respond`.
+ */
+export const writeSteps = [
+  'judge',
+  'pass',
+  'register',
+  'forward',
+  'read',
+  'verdict',
+  'open',
+  'end',
+  'respond',
+  'piece',
+  'break-off',
+] as const
+export type WriteStep = (typeof writeSteps)[number]
+
+/** The ways that most writes go, for `explain`. */
+export const usualWriteSteps: Readonly<Record<'whole' | 'streamed', readonly WriteStep[]>> = {
+  whole: ['judge', 'register', 'forward', 'read', 'verdict', 'end', 'respond'],
+  streamed: ['judge', 'register', 'forward', 'verdict', 'open', 'respond', 'piece', 'end'],
+}
+
 /** How far a write got, for its client; undefined: its response says it. */
 export type WriteOutcome = 'not-sent' | 'unknown' | undefined
 

@@ -11,7 +11,7 @@ import type { AttemptEvent } from '../upstream/events.ts'
 import type { ForwardRequest } from '../upstream/messages.ts'
 import type { Identity } from './access.ts'
 import type { ConfigSnapshot } from './config-snapshot.ts'
-import type { CacheOutcome, ExchangeOrigin, Invalidated, WriteKind, WriteState } from './events.ts'
+import type { CacheOutcome, ExchangeOrigin, Invalidated, WriteKind, WriteState, WriteStep } from './events.ts'
 import type { Service } from './service.ts'
 import type { WriteProgress } from './write/write-progress.ts'
 
@@ -50,6 +50,7 @@ type ExchangeRecord = {
     | (TraceContext & {
         readonly attempted?: (attempt: AttemptEvent) => void
         readonly read?: (step: ReadStep) => void
+        readonly write?: (step: WriteStep) => void
         readonly wrote?: (state: WriteState) => void
       })
     | undefined

@@ -1,179 +1,242 @@
 import { Readable } from 'node:stream'
-import { decideCaching, startsTasks } from '../cache/decide-caching.ts'
+import { startsTasks } from '../cache/decide-caching.ts'
 import type { PostResponse } from '../cache/post-response.ts'
 import { bufferedResponse } from '../http/bodies/read-body.ts'
 import { headerValue } from '../http/headers/header-lines.ts'
-import { isEventStream } from '../http/headers/media-type.ts'
 import { discard, type GatewayResponse, type ResponseOrPromise } from '../http/message.ts'
-import { isGetOrHead, isPost } from '../http/methods.ts'
 import type { HarmlessClaim, ReceiptNonce } from '../service/contract.ts'
+import type { WriteStep } from './events.ts'
 import { codingsToPass, uncoded } from './forward/accepted-codings.ts'
 import type { Outgoing } from './forward/outgoing.ts'
 import { ownConditions, tagConditions } from './forward/tag-conditions.ts'
 import { passedOn } from './forward.ts'
 import type { CacheDeps } from './ports.ts'
-import { ExchangeRead } from './read/exchange-read.ts'
-import { publicPart } from './read/partition.ts'
 import type { ValidatedContext } from './request-context.ts'
 import { judgeWrite, nonceFor } from './write/harmless-claim.ts'
+import { storablePost, storageOfPost } from './write/post-storage.ts'
+import { bodyOf, expectedBody, type ResponseBody } from './write/response-body.ts'
 import { mayHaveStarted, tasksStarted } from './write/scheduled-tasks.ts'
-import { type ResponseBody, WriteInProgress } from './write/write-in-progress.ts'
-import type { WriteProgress } from './write/write-progress.ts'
-import { leavesTasks, startsTasksAlone, verdictOf, writeKindOf } from './write/write-verdict.ts'
-import { showsOwnTarget } from './write/written-targets.ts'
+import { WriteInvalidator } from './write/write-invalidator.ts'
+import {
+  leavesTasks,
+  startsTasksAlone,
+  verdictOf,
+  type WriteVerdict,
+  writeKindOf,
+} from './write/write-verdict.ts'
 
-type SendOutgoing = (outgoing: Outgoing) => ResponseOrPromise
+type ForwardOutgoing = (outgoing: Outgoing) => ResponseOrPromise
 
-/** RFC 9110 §9.3.3: the response to a POST may serve later reads; only the profile `rfc-shared-cache` uses that. */
-const storableResponse = (
-  { cache, forwarding }: CacheDeps,
-  context: ValidatedContext,
-): PostResponse | undefined => {
-  const { method, policy, service } = context
-  if (!isPost(method) || policy.profile !== 'rfc-shared-cache' || service.contract.hasRoutes) return undefined
-  const { uncacheable, identity } = context
-  const asGet = { method: 'GET', headers: context.request.headers, hasContent: false, uncacheable, identity }
-  if (decideCaching(asGet, policy).kind !== 'read') return undefined
-  return cache.postResponse(new ExchangeRead(context, publicPart, tagConditions, forwarding))
+/** A write from the first look at it to its response: what its steps have found so far. */
+class Write {
+  readonly deps: CacheDeps
+  readonly forwardOutgoing: ForwardOutgoing
+  /** With its content, where `judge` has read it. */
+  context: ValidatedContext
+  /** From `register` on. */
+  invalidator: WriteInvalidator | undefined = undefined
+  /** What says that it changes nothing. */
+  claim: HarmlessClaim | undefined = undefined
+  /** It is for scheduled tasks alone. */
+  isTasksAlone = false
+  nonce: ReceiptNonce | undefined = undefined
+  storablePost: PostResponse | undefined = undefined
+  response: GatewayResponse | undefined = undefined
+  body: ResponseBody = 'streamed'
+  verdict: WriteVerdict | undefined = undefined
+  /** As the client gets it. */
+  reply: GatewayResponse | undefined = undefined
+  /** Until these have settled, the client gets nothing of the response. */
+  readonly awaited: (Promise<unknown> | undefined)[] = []
+
+  constructor(deps: CacheDeps, context: ValidatedContext, forwardOutgoing: ForwardOutgoing) {
+    this.deps = deps
+    this.context = context
+    this.forwardOutgoing = forwardOutgoing
+  }
 }
 
-/** What the request says; one whose content shows what the write has changed is read whole. */
-const expectedBody = ({ origin, method, service, matching, content }: ValidatedContext): ResponseBody => {
-  // An item of a batch has no connection.
-  if (origin === 'batch' || isGetOrHead(method)) return 'whole'
-  if (matching.kind === 'unlisted') return 'streamed'
-  const isUpload = content !== undefined && !Buffer.isBuffer(content)
-  return service.contract.readsWriteResponse(matching.row, isUpload) ? 'whole' : 'streamed'
+/** The steps of its response follow by calls of the stream. */
+type RequestStep = Exclude<WriteStep, 'piece' | 'break-off'>
+/** Undefined: the client gets the response. */
+type Next = RequestStep | undefined
+
+/** A step has run without the one that it depends on. */
+const outOfOrder = (): TypeError => new TypeError('a step of a write is out of order')
+
+/** Is it known that it changes nothing? The content may have to be read for that. */
+const judge = async (write: Write): Promise<Next> => {
+  const { context, deps } = write
+  const { service, method, request, record } = context
+  record.writeKind = 'unknown'
+  // Of a POST that names another method, the upstream decides which one it has.
+  if (service.contract.harmlessWrite === undefined || method !== request.method) return 'register'
+  const judged = await judgeWrite(context, deps.budget)
+  const { claim } = judged
+  write.context = judged.requestContext
+  write.claim = claim
+  const isAsked = claim?.by === 'table' && nonceFor(context) !== undefined
+  if (claim === undefined || claim.shownBy !== undefined || isAsked) return 'register'
+  record.writeKind = claim.by
+  return 'pass'
 }
 
-/** Sends the write; resolves with the head of a response that streams, and with the whole of another. */
-const forward = async (
-  { budget }: CacheDeps,
-  context: ValidatedContext,
-  send: SendOutgoing,
-  mayBeStored: boolean,
-  nonce: ReceiptNonce | undefined,
-  signal: AbortSignal,
-): Promise<{ readonly response: GatewayResponse; readonly body: ResponseBody }> => {
+/** It changes nothing, and its response has no say in that. */
+const pass = async (write: Write): Promise<Next> => {
+  write.reply = await write.forwardOutgoing(passedOn(write.context))
+  return undefined
+}
+
+/** From here on every process that stores responses of the upstream knows of the write. */
+const register = async (write: Write): Promise<Next> => {
+  const { context, claim, deps } = write
+  write.isTasksAlone = startsTasksAlone(context)
+  const isHarmless = write.isTasksAlone || (claim !== undefined && claim.shownBy === undefined)
+  write.invalidator = new WriteInvalidator(deps, context, isHarmless)
+  // It remembers when the POST was sent.
+  write.storablePost = storablePost(deps, context)
+  await write.invalidator.register()
+  return 'forward'
+}
+
+/** With a nonce, so that the companion's receipt is known to be the one of this write. */
+const forward = async (write: Write): Promise<Next> => {
+  const { context, storablePost, invalidator } = write
+  if (invalidator === undefined) throw outOfOrder()
+  write.nonce = nonceFor(context)
+  const { nonce } = write
   const conditions = ownConditions(context.request.headers)
   const expected = expectedBody(context)
-  const response = await send({
+  write.response = await write.forwardOutgoing({
     context,
     effect: 'write',
     extraHeaders: nonce === undefined ? conditions : { ...conditions, 'trellis-nonce': nonce.header },
     stripped: tagConditions,
-    acceptEncoding: expected === 'whole' || mayBeStored ? uncoded : codingsToPass(context),
+    acceptEncoding: expected === 'whole' || storablePost !== undefined ? uncoded : codingsToPass(context),
     background: false,
     // A content that streams ends with its client, whatever the signal says.
-    signal,
+    signal: invalidator.signal,
   })
-  const body = context.origin !== 'batch' && isEventStream(response) ? 'streamed' : expected
-  if (body === 'streamed') return { response, body }
-  const reservation = budget('write-answer', context.client.address)
-  return { response: await bufferedResponse(response, context.service.limits.bodyBytes, reservation), body }
+  write.body = bodyOf(expected, context, write.response)
+  return write.body === 'whole' ? 'read' : 'verdict'
 }
 
-const declaredLength = ({ headers }: GatewayResponse): number | undefined => {
-  const declared = headerValue(headers, 'content-length')
-  return declared === undefined ? undefined : Number(declared)
+/** The content shows what the write has changed. One beyond the bound streams on. */
+const read = async (write: Write): Promise<Next> => {
+  const { context, response, deps } = write
+  if (response === undefined) throw outOfOrder()
+  const reservation = deps.budget('write-answer', context.client.address)
+  write.response = await bufferedResponse(response, context.service.limits.bodyBytes, reservation)
+  return 'verdict'
 }
 
-/** Drops what the scheduled tasks may have changed that a write starts; undefined where it starts none. */
-const tasksOfWrite = (
-  deps: CacheDeps,
-  requestContext: ValidatedContext,
-  response: GatewayResponse | undefined,
-  { outcome }: WriteProgress,
-): Promise<unknown> | undefined => {
-  if (!startsTasks(requestContext.uncacheable)) return undefined
-  const mayRun = response === undefined ? outcome !== 'not-sent' : mayHaveStarted(response)
-  return mayRun ? tasksStarted(deps, requestContext) : undefined
+/** What says which stored responses are stale now: the receipt, the table, or nothing. */
+const verdict = (write: Write): Next => {
+  const { context, claim, isTasksAlone, response, nonce } = write
+  if (response === undefined) throw outOfOrder()
+  write.storablePost = storageOfPost(write.storablePost, context, response)
+  write.verdict = verdictOf(context, claim, isTasksAlone, response, nonce)
+  context.record.writeKind = writeKindOf(context, write.verdict)
+  if (leavesTasks(write.verdict)) write.awaited.push(dropForTasks(write))
+  return response.content instanceof Readable ? 'open' : 'end'
 }
 
-/** How the response to the POST is stored; undefined: it is not. */
-const storing = (
-  storable: PostResponse | undefined,
-  requestContext: ValidatedContext,
+/** Drops what the scheduled tasks may change that the write starts; undefined where it starts none. */
+const dropForTasks = ({ deps, context, response, invalidator }: Write): Promise<unknown> | undefined => {
+  if (!startsTasks(context.uncacheable)) return undefined
+  const mayRun =
+    response === undefined ? invalidator?.progress.outcome === 'unknown' : mayHaveStarted(response)
+  return mayRun ? tasksStarted(deps, context) : undefined
+}
+
+/** The response streams: what its head says is dropped, and not stored until its end. */
+const open = (write: Write): Next => {
+  const { response, verdict, invalidator } = write
+  if (response === undefined || verdict === undefined || invalidator === undefined) throw outOfOrder()
+  write.awaited.push(invalidator.open(response, verdict))
+  return 'respond'
+}
+
+/** The response is there: what it says is dropped, once and for all. */
+const end = (write: Write): Next => {
+  const { response, verdict, body, invalidator } = write
+  if (response === undefined || verdict === undefined || invalidator === undefined) throw outOfOrder()
+  write.awaited.push(invalidator.end(response, verdict, body))
+  return 'respond'
+}
+
+/** The client gets it once everything that stores responses has dropped what the write changed. */
+const respond = async (write: Write): Promise<Next> => {
+  const { response, invalidator, storablePost } = write
+  if (response === undefined || invalidator === undefined) throw outOfOrder()
+  // Before the wait, so that invalidations by other writes during it count.
+  write.reply = withStorage(response, invalidator, storablePost)
+  await Promise.all(write.awaited)
+  return undefined
+}
+
+/** Its content is stored for later reads where it may be; one that streams drops again before each piece. */
+const withStorage = (
   response: GatewayResponse,
-): PostResponse | undefined =>
-  storable !== undefined && showsOwnTarget(requestContext, response) && storable.isStorable(response)
-    ? storable
-    : undefined
-
-/**
- * Registers a write, forwards it, drops what it may have changed, here and wherever else it is stored, and only then
- * acknowledges it: a read that begins after the response gets nothing older.
- */
-export const forwardWrite = async (
-  deps: CacheDeps,
-  requestContext: ValidatedContext,
-  send: SendOutgoing,
-  claim?: HarmlessClaim,
-): Promise<GatewayResponse> => {
-  requestContext.record.writeKind = 'unknown'
-  const isTasksAlone = startsTasksAlone(requestContext)
-  const write = new WriteInProgress(
-    deps,
-    requestContext,
-    isTasksAlone || (claim !== undefined && claim.shownBy === undefined),
-  )
-  const storable = storableResponse(deps, requestContext)
-  let response: GatewayResponse | undefined
-  try {
-    await write.register()
-    const nonce = nonceFor(requestContext)
-    const forwarded = await forward(deps, requestContext, send, storable !== undefined, nonce, write.signal)
-    response = forwarded.response
-    const stored = storing(storable, requestContext, response)
-    const verdict = verdictOf(requestContext, claim, isTasksAlone, response, nonce)
-    requestContext.record.writeKind = writeKindOf(requestContext, verdict)
-    const tasks = leavesTasks(verdict)
-      ? tasksOfWrite(deps, requestContext, response, write.progress)
-      : undefined
-    const dropped = write.respond(response, verdict, forwarded.body)
-    // Before the wait, so that invalidations by other writes during it count.
-    const reply = responseOf(write, response, stored)
-    await Promise.all([dropped, tasks])
-    return reply
-  } catch (error) {
-    discard(response?.content)
-    await write.breakOff()
-    await tasksOfWrite(deps, requestContext, response, write.progress)
-    throw error
-  }
-}
-
-/** The response as the client gets it; its content is stored for later reads where it may be. */
-const responseOf = (
-  write: WriteInProgress,
-  response: GatewayResponse,
-  storable: PostResponse | undefined,
+  invalidator: WriteInvalidator,
+  storablePost: PostResponse | undefined,
 ): GatewayResponse => {
-  const { content } = response
-  const post = storable?.begin(response)
+  const { content, headers } = response
+  const post = storablePost?.begin(response)
   if (!(content instanceof Readable)) {
     void post?.store(content ?? Buffer.alloc(0), () => undefined)
     return response
   }
-  const storing = storable && post && { ...storable, post }
-  return { ...response, content: write.forwarded(content, declaredLength(response), storing) }
+  const declared = headerValue(headers, 'content-length')
+  const storing = storablePost && post && { ...storablePost, post }
+  const length = declared === undefined ? undefined : Number(declared)
+  return { ...response, content: invalidator.forwarded(content, length, storing) }
 }
 
-/** Forwards a write and drops what it may have changed; one of which it is known that it changes nothing drops nothing. */
+const steps: Readonly<Record<RequestStep, (write: Write) => Next | Promise<Next>>> = {
+  judge,
+  pass,
+  register,
+  forward,
+  read,
+  verdict,
+  open,
+  end,
+  respond,
+}
+
+/** No whole response comes: everything that the write may have changed is dropped, unless nothing was sent. */
+const breakOff = async (write: Write): Promise<void> => {
+  discard(write.response?.content)
+  void Promise.allSettled(write.awaited)
+  await write.invalidator?.breakOff()
+  await dropForTasks(write)
+}
+
+/**
+ * Forwards a write, and drops what it may have changed, here and wherever else it is stored, before its client gets the response: a read
+ * that begins after it gets nothing older. A table of steps, each of which names the next one; docs/request-path.md has a row for each.
+ */
 export const write = async (
   deps: CacheDeps,
-  requestContext: ValidatedContext,
-  send: SendOutgoing,
+  context: ValidatedContext,
+  forwardOutgoing: ForwardOutgoing,
 ): Promise<GatewayResponse> => {
-  const { service, method, request } = requestContext
-  // Of a POST that names another method, the upstream decides which one it has.
-  if (service.contract.harmlessWrite === undefined || method !== request.method)
-    return forwardWrite(deps, requestContext, send)
-  const judged = await judgeWrite(requestContext, deps.budget)
-  const { claim } = judged
-  const isAsked = claim?.by === 'table' && nonceFor(requestContext) !== undefined
-  if (claim === undefined || claim.shownBy !== undefined || isAsked)
-    return forwardWrite(deps, judged.requestContext, send, claim)
-  requestContext.record.writeKind = claim.by
-  return send(passedOn(judged.requestContext))
+  const underWay = new Write(deps, context, forwardOutgoing)
+  const trace = context.record.trace?.write
+  try {
+    let step: Next = 'judge'
+    while (step !== undefined) {
+      trace?.(step)
+      const next: Next | Promise<Next> = steps[step](underWay)
+      // Nothing else runs between a drop and `respond`.
+      step = next instanceof Promise ? await next : next
+    }
+    if (underWay.reply === undefined) throw outOfOrder()
+    return underWay.reply
+  } catch (error) {
+    trace?.('break-off')
+    await breakOff(underWay)
+    throw error
+  }
 }

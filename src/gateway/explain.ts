@@ -14,6 +14,7 @@ import {
 import { durationText } from '../config/quantities.ts'
 import { outwardTagsOf } from '../downstream/downstream.ts'
 import { type Access, accessError, type Identity, lackingCredential } from '../exchange/access.ts'
+import { usualWriteSteps } from '../exchange/events.ts'
 import { credentialHeadersOf, keyedHeadersOf } from '../http/headers/credential-headers.ts'
 import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import { isKeyedByContent, routedMethods } from '../http/methods.ts'
@@ -205,6 +206,8 @@ const cachingOf = (
             ? 'write: invalidates'
             : `write, by ${decision.uncacheable}: invalidates`,
         profile: policy.profile,
+        stepsOfAWrite: usualWriteSteps.whole.join(', '),
+        stepsOfAStreamedWrite: usualWriteSteps.streamed.join(', '),
         mayInvalidate: mayInvalidate(contract, method, match, canonical),
         ...spared(service, services, contract, method, matching.path, query),
       }

@@ -147,6 +147,7 @@ const createExchangeSpans = (
       record.trace = {
         ...traceContext(span),
         read: (step) => void span.addEvent('trellis.read', { 'trellis.read.step': step }),
+        write: (step) => void span.addEvent('trellis.write', { 'trellis.write.step': step }),
         wrote: (state) => void span.addEvent('trellis.write', { 'trellis.write.state': state }),
       }
       if (!span.isRecording()) return

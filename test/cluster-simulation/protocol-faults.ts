@@ -16,7 +16,7 @@ const reads = of('cache/read.ts')
 const afterOutcome = of('cache/fetch/after-outcome.ts')
 const membership = of('gateway/parts/membership.ts')
 const write = of('exchange/write.ts')
-const writeInProgress = of('exchange/write/write-in-progress.ts')
+const writeInvalidator = of('exchange/write/write-invalidator.ts')
 const writeState = of('exchange/write/write-progress.ts')
 const openResponse = of('exchange/write/open-response.ts')
 
@@ -125,7 +125,7 @@ const beats: readonly ProtocolFault[] = [
     'const end = await acknowledged',
     'const end = await Promise.race([acknowledged, Promise.resolve({ all: true, entries: 0 } as const)])',
   ),
-  write('wait: a write is answered before its notes are sent', '    await Promise.all([dropped, tasks])\n'),
+  write('wait: a write is answered before its notes are sent', '  await Promise.all(write.awaited)\n'),
 ]
 
 /** Being cut off. */
@@ -280,12 +280,12 @@ const invalidations: readonly ProtocolFault[] = [
     'parts.ledger.begin(write, invalidations.map(encodeInvalidation))',
     'parts.ledger.begin(write, [])',
   ),
-  writeInProgress(
+  writeInvalidator(
     'note: a write is settled although it goes on',
     'writeRegistry?.broadcast(invalidations)\n',
     'writeRegistry?.broadcast(invalidations, this.#registered)\n',
   ),
-  writeInProgress(
+  writeInvalidator(
     'note: what a write changes while it responds',
     'this.#finish(union(this.#headInvalidations, this.#invalidationsSoFar()))',
     'this.#finish([])',
@@ -322,12 +322,12 @@ const invalidations: readonly ProtocolFault[] = [
 
 /** States of a write that other processes cannot see. */
 const states: readonly ProtocolFault[] = [
-  writeInProgress(
+  writeInvalidator(
     'open: nothing is dropped before a piece',
-    'beforePiece: () => this.#dropAgain()',
+    'beforePiece: () => this.#dropBeforePiece()',
     'beforePiece: () => undefined',
   ),
-  writeInProgress(
+  writeInvalidator(
     'open: a piece is forwarded before the others have dropped what it shows',
     'return writeRegistry?.broadcast(invalidations)\n',
     'void writeRegistry?.broadcast(invalidations)\n    return undefined\n',
@@ -342,12 +342,12 @@ const states: readonly ProtocolFault[] = [
     'if (before === undefined) next()',
     'if (before !== null) next()',
   ),
-  writeInProgress(
+  writeInvalidator(
     'open: what the own process fetches meanwhile is stored',
     'const release = cache.quarantineUntilReleased(tagsOf(invalidations))',
     'const release = cache.quarantineUntilReleased([])',
   ),
-  writeInProgress(
+  writeInvalidator(
     'broken off: what the head said is all that is dropped',
     'writeInvalidations(this.#requestContext, undefined)),',
     '[]),',
@@ -410,7 +410,7 @@ const fences: readonly ProtocolFault[] = [
     'storage.storeIfCurrent(fetch.read, entry, fetch.since)',
     'storage.storeIfCurrent(fetch.read, entry, Number.MAX_SAFE_INTEGER)',
   ),
-  writeInProgress(
+  writeInvalidator(
     'fence: the own memory keeps what a write changes',
     '    invalidateWrite(this.#deps.cache, this.#requestContext, invalidations)\n',
   ),

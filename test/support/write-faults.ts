@@ -34,7 +34,7 @@ export const writeFaults: Readonly<Record<string, readonly Fault[]>> = {
       wrong: "this.#state === 'ended' || this.#state === 'broken-off' ? undefined : 'unknown'",
     },
   ],
-  'write/write-in-progress.ts': [
+  'write/write-invalidator.ts': [
     {
       name: 'open does not quarantine',
       right: 'const release = cache.quarantineUntilReleased(tagsOf(invalidations))',
@@ -42,8 +42,8 @@ export const writeFaults: Readonly<Record<string, readonly Fault[]>> = {
     },
     {
       name: 'open does not drop',
-      right: 'await this.#drop(this.#headInvalidations)',
-      wrong: '',
+      right: 'return this.#drop(this.#headInvalidations)',
+      wrong: 'return undefined',
     },
     {
       name: 'the end does not drop again',
@@ -68,7 +68,7 @@ export const writeFaults: Readonly<Record<string, readonly Fault[]>> = {
     },
     {
       name: 'nothing is dropped before a piece',
-      right: 'beforePiece: () => this.#dropAgain()',
+      right: 'beforePiece: () => this.#dropBeforePiece()',
       wrong: 'beforePiece: () => undefined',
     },
     {
@@ -83,7 +83,7 @@ export const writeFaults: Readonly<Record<string, readonly Fault[]>> = {
     },
     {
       name: 'a broken response is not noticed',
-      right: 'brokenOff: () => void this.breakOff().catch(() => undefined)',
+      right: 'brokenOff: () => this.#breakOffStream()',
       wrong: 'brokenOff: () => undefined',
     },
     {
@@ -118,17 +118,17 @@ export const writeFaults: Readonly<Record<string, readonly Fault[]>> = {
   'write.ts': [
     {
       name: 'a write does not wait for its registration',
-      right: 'await write.register()',
-      wrong: 'void write.register()',
+      right: 'await write.invalidator.register()',
+      wrong: 'void write.invalidator.register()',
     },
     {
       name: 'a failure breaks nothing off',
-      right: '    await write.breakOff()\n',
+      right: '  await write.invalidator?.breakOff()\n',
       wrong: '',
     },
     {
       name: 'the head is forwarded before what it drops',
-      right: '    await Promise.all([dropped, tasks])\n',
+      right: '  await Promise.all(write.awaited)\n',
       wrong: '',
     },
   ],

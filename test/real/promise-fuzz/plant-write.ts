@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url))
 const copied = ['src', 'test', 'contracts', 'config', 'package.json', 'tsconfig.json', 'vitest.config.ts']
 const suites = [
   'test/unit/exchange/write/write-progress.test.ts',
-  'test/unit/exchange/forward-write.test.ts',
+  'test/unit/exchange/write.test.ts',
   'test/unit/exchange/write/open-response.test.ts',
   'test/gateway/write-states.test.ts',
   'test/gateway/write-states-ends.test.ts',

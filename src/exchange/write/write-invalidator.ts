@@ -1,6 +1,7 @@
-import { pipeline, Readable } from 'node:stream'
+import { pipeline, type Readable } from 'node:stream'
 import type { Invalidation } from '../../cache/invalidation.ts'
 import type { PostResponse, StoringPost } from '../../cache/post-response.ts'
+import type { Shown } from '../../cache/tagger.ts'
 import { GatewayError } from '../../errors.ts'
 import { EndSignal } from '../../http/end-signal.ts'
 import type { GatewayResponse } from '../../http/message.ts'
@@ -10,6 +11,7 @@ import type { CacheDeps } from '../ports.ts'
 import type { ValidatedContext } from '../request-context.ts'
 import type { TrackedWrite } from './concurrent-writes.ts'
 import { OpenResponse } from './open-response.ts'
+import type { ResponseBody } from './response-body.ts'
 import { reachedBy, writeInvalidations } from './write-invalidations.ts'
 import { WriteProgress } from './write-progress.ts'
 import { isHarmless, receiptOf, type WriteVerdict } from './write-verdict.ts'
@@ -27,9 +29,6 @@ const collected = (
   return tee
 }
 
-/** How a response reaches the client: as it arrives, or once it was read for what the write has changed. */
-export type ResponseBody = 'streamed' | 'whole'
-
 const mayBeStored = (context: ValidatedContext): boolean =>
   reachedBy(context).some(({ responses }) => responses.mayBeStored)
 
@@ -42,8 +41,11 @@ const tagsOf = (invalidations: readonly Invalidation[]): readonly string[] =>
 const union = (first: readonly Invalidation[], second: readonly Invalidation[]): readonly Invalidation[] =>
   first === second ? first : [...first, ...second]
 
-/** One write from its registration to the end of its response: what it may have changed is dropped here and in other processes. */
-export class WriteInProgress {
+/**
+ * What the steps of a write (exchange/write.ts) do to stored responses: what it may have changed is dropped here and in other processes,
+ * and not stored while the write may still change it.
+ */
+export class WriteInvalidator {
   readonly #deps: CacheDeps
   readonly #requestContext: ValidatedContext
   /** Names of the services that it reaches. */
@@ -65,7 +67,7 @@ export class WriteInProgress {
   #post: StoringPost | undefined
 
   /** `isHarmless`: it changes nothing, whatever becomes of it. */
-  constructor(deps: CacheDeps, requestContext: ValidatedContext, isHarmless = false) {
+  constructor(deps: CacheDeps, requestContext: ValidatedContext, isHarmless: boolean) {
     this.#isHarmless = isHarmless
     this.#deps = deps
     this.#requestContext = requestContext
@@ -98,25 +100,35 @@ export class WriteInProgress {
     this.#registered = begun.write
   }
 
-  /** Takes the response; one that was read whole has ended. Await before its head is forwarded. */
-  async respond(response: GatewayResponse, verdict: WriteVerdict, body: ResponseBody): Promise<void> {
+  /** The response streams: drops what its head says. Await before the head is forwarded. */
+  open(response: GatewayResponse, verdict: WriteVerdict): Promise<unknown> | undefined {
+    this.#begin(response, verdict)
+    this.#headInvalidations = this.#invalidationsSoFar()
+    return this.#drop(this.#headInvalidations)
+  }
+
+  /** The response is there: drops what it says. `body`: was its content read for that? Await before it is forwarded. */
+  end(response: GatewayResponse, verdict: WriteVerdict, body: ResponseBody): Promise<unknown> | undefined {
+    this.#begin(response, verdict)
+    if (!this.progress.end()) throw new GatewayError('internal')
+    const written = body === 'whole' ? response : { ...response, content: undefined }
+    return this.#finish(
+      isHarmless(verdict)
+        ? []
+        : writeInvalidations(this.#requestContext, written, this.#shownBefore(), receiptOf(verdict)),
+    )
+  }
+
+  #begin(response: GatewayResponse, verdict: WriteVerdict): void {
     this.#response = response
     this.#verdict = verdict
     if (!this.progress.open()) throw new GatewayError('internal')
-    if (response.content instanceof Readable) {
-      this.#headInvalidations = this.#invalidationsSoFar()
-      await this.#drop(this.#headInvalidations)
-      return
-    }
-    if (!this.progress.end()) throw new GatewayError('internal')
+  }
+
+  /** Stored responses show the state before the write only while no other write is in flight. */
+  #shownBefore(): Shown | undefined {
     const { cache } = this.#deps
-    const before = this.#tracked.isAlone() ? (tag: string) => cache.contentsWithTag(tag) : undefined
-    const written = body === 'whole' ? response : { ...response, content: undefined }
-    await this.#finish(
-      isHarmless(verdict)
-        ? []
-        : writeInvalidations(this.#requestContext, written, before, receiptOf(verdict)),
-    )
+    return this.#tracked.isAlone() ? (tag) => cache.contentsWithTag(tag) : undefined
   }
 
   /**
@@ -133,10 +145,12 @@ export class WriteInProgress {
     const post = storing?.post
     this.#post = post
     const open = new OpenResponse(read ?? content, declared, {
-      beforePiece: () => this.#dropAgain(),
+      beforePiece: () => this.#dropBeforePiece(),
       ended: () =>
-        post === undefined || whole === undefined ? this.#end() : post.store(whole, () => this.#end()),
-      brokenOff: () => void this.breakOff().catch(() => undefined),
+        post === undefined || whole === undefined
+          ? this.#endStream()
+          : post.store(whole, () => this.#endStream()),
+      brokenOff: () => this.#breakOffStream(),
     })
     // An error on either side ends both; the reader of the open response sees it.
     pipeline(read ?? content, open, () => {})
@@ -144,9 +158,15 @@ export class WriteInProgress {
   }
 
   /** Computed for the newest configuration, and again what was dropped at the head: another table may say less. */
-  #end(): Promise<unknown> | undefined {
+  #endStream(): Promise<unknown> | undefined {
+    this.#requestContext.record.trace?.write?.('end')
     if (!this.progress.end()) return this.breakOff().then(() => Promise.reject(new GatewayError('internal')))
     return this.#finish(union(this.#headInvalidations, this.#invalidationsSoFar()))
+  }
+
+  #breakOffStream(): void {
+    this.#requestContext.record.trace?.write?.('break-off')
+    void this.breakOff().catch(() => undefined)
   }
 
   /** No whole response comes: unless nothing was sent, its outcome is unknown. */
@@ -169,7 +189,8 @@ export class WriteInProgress {
   }
 
   /** One at a time: the upstream waits meanwhile, and what it sends then comes as one piece. */
-  #dropAgain(): Promise<unknown> | undefined {
+  #dropBeforePiece(): Promise<unknown> | undefined {
+    this.#requestContext.record.trace?.write?.('piece')
     const drop = () => this.#drop(this.#invalidationsSoFar())
     return this.#post === undefined ? drop() : this.#post.invalidateAgain(drop)
   }
@@ -216,8 +237,6 @@ export class WriteInProgress {
     if (newest === this.#computedFor) return this.#openInvalidations
     this.#computedFor = newest
     const head = { ...this.#response, content: undefined }
-    const { cache } = this.#deps
-    const before = this.#tracked.isAlone() ? (tag: string) => cache.contentsWithTag(tag) : undefined
-    return writeInvalidations(this.#requestContext, head, before, receiptOf(this.#verdict))
+    return writeInvalidations(this.#requestContext, head, this.#shownBefore(), receiptOf(this.#verdict))
   }
 }

@@ -74,6 +74,7 @@ const common = {
   },
   upstreamFreshness: async (config) => (await upstreamReports()).upstreamFreshness(config),
   siteFacts: async (config) => (await upstreamReports()).siteFacts(config),
+  startTrial: async (config) => (await import('./start-trial.ts')).startTrial(config, version),
   upstreamHints: async (config) => (await upstreamReports()).upstreamHints(config),
   examine: async (config) => (await import('./gateway/doctor.ts')).examine(config),
   driftReport: async (config) => (await upstreamReports()).driftReport(config),

@@ -57,6 +57,8 @@ export type CliPorts = {
   siteFacts(config: Config): Promise<SiteFacts>
   /** Asks the upstream of the first service for `GET /`: does it say for how long its responses are fresh? Never rejects. */
   upstreamFreshness(config: Config): Promise<UpstreamFreshness>
+  /** A gateway with a configuration, on ports of its own and without a word: `init` tries what it has written. */
+  startTrial(config: Config): Promise<Pick<Gateway, 'publicAddress' | 'close'>>
   /** What sites announce otherwise than the contract: no fault. */
   upstreamHints(config: Config): Promise<readonly { readonly service: string; readonly text: string }[]>
   /** Sends one request to each upstream. */

@@ -9,7 +9,7 @@ export const quoted = (text: string): string => JSON.stringify(text.replaceAll('
 
 /* biome-ignore-start lint/suspicious/noTemplateCurlyInString: references as the file spells them */
 /** The settings beside services. */
-export const commonLines = (publicUrl: string | undefined): string[] => [
+export const commonLines = (publicUrl: string | undefined, cacheLines: readonly string[] = []): string[] => [
   '# Configuration of Trellis. Check it with `trellis check`, then run `trellis start`.',
   '# Every setting with its default: docs/configuration.md in the package, or `trellis schema`.',
   '# "${NAME:-default}" reads an environment variable; secrets can be file:/run/secrets/name.',
@@ -30,6 +30,7 @@ export const commonLines = (publicUrl: string | undefined): string[] => [
   '',
   'cache:',
   '  maxBytes: 256MiB # memory for stored responses',
+  ...cacheLines,
   '',
 ]
 /* biome-ignore-end lint/suspicious/noTemplateCurlyInString: references as the file spells them */

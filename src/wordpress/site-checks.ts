@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { storageOf } from '../cache/cache.ts'
 import { systemClock } from '../clock.ts'
 import { changesOf, pollMsOf, type ServiceConfig, type SiteConfig } from '../config/config.ts'
-import type { Issue, UpstreamCheck, UpstreamChecks } from '../service/connection.ts'
+import { isJsonObject, parsedJson } from '../http/json-text.ts'
+import type { Issue, Seen, UpstreamCheck, UpstreamChecks } from '../service/connection.ts'
 import { pollHeaders, sitePath } from './changes/change-feeds.ts'
 import {
   advertisedRoot,
@@ -16,6 +17,7 @@ import {
   readIssue,
   rootIssue,
 } from './index/site-issues.ts'
+import { pluginsOf, type SitePlugin } from './site-plugins.ts'
 
 const basePathOf = ({ upstream: { basePath } }: ServiceConfig): string => (basePath === '/' ? '' : basePath)
 
@@ -44,6 +46,10 @@ export type SiteFacts = {
   readonly hasCompanion: boolean
   /** Where WPGraphQL answers; absent: nowhere. */
   readonly graphqlPath?: string
+  /** Absent where the index could not be read. */
+  readonly plugins?: readonly SitePlugin[]
+  /** Origin of the site's own address, in which its links begin; absent where it names none. */
+  readonly home?: string
 }
 
 /** WPGraphQL names its root so; other programs behind the path do not. */
@@ -60,6 +66,15 @@ const graphqlPathAt = async (ask: UpstreamCheck['ask'], root: string): Promise<s
   return undefined
 }
 
+/** What the index says beside its routes. */
+const indexFacts = (response: Seen): Pick<SiteFacts, 'plugins' | 'home'> => {
+  if (response.kind === 'none') return {}
+  const content = parsedJson(response.content.toString())
+  const home = isJsonObject(content) ? content['home'] : undefined
+  const isUrl = typeof home === 'string' && /^https?:\/\//.test(home) && URL.canParse(home)
+  return { plugins: pluginsOf(content), ...(isUrl ? { home: new URL(home).origin } : {}) }
+}
+
 export const askSite = async ({ ask, service }: UpstreamCheck<SiteConfig>): Promise<SiteFacts> => {
   const basePath = basePathOf(service)
   const { response, roots, otherResponse } = await searchIndex(ask, basePath)
@@ -74,6 +89,7 @@ export const askSite = async ({ ask, service }: UpstreamCheck<SiteConfig>): Prom
     fault: undefined,
     hasCompanion: poll.kind === 'answer' && poll.status === 401,
     ...(graphqlPath === undefined ? {} : { graphqlPath }),
+    ...indexFacts(root === basePath ? (otherResponse ?? response) : await ask(`${root}/`)),
   }
 }
 

@@ -83,6 +83,7 @@ const run = async (argv: readonly string[], changes: Partial<CliPorts> = {}) => 
       faulted: () => {},
       drain: async () => 'finished',
     }),
+    startTrial: () => Promise.reject(new Error('not here')),
     describeRoutes: async (_config, learn) => ({
       lines: learn ? [...listed, learned] : listed,
       unread: [],

@@ -15,8 +15,8 @@ afterAll(() => rm(folder, { recursive: true }))
 
 /** What bash offers for the last word. */
 const offered = async (...words: readonly string[]): Promise<readonly string[]> => {
-  const script =
-    'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _trellis; echo "${COMPREPLY[*]}"'
+  const show = `echo "\${COMPREPLY[*]}"`
+  const script = `source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _trellis; ${show}`
   const args = ['--noprofile', '-c', script, 'bash', join(folder, 'trellis.bash'), 'trellis', ...words]
   const { stdout } = await promisify(execFile)('bash', args)
   return stdout.split(/\s+/).filter((word) => word !== '')

@@ -9,6 +9,7 @@ import { writeFileSet } from '../../src/cli/commands/init-files.ts'
 import type { Config } from '../../src/config/config.ts'
 import { checkConfig, configWarnings } from '../../src/gateway/load-config.ts'
 import { allUpstreamIssues, siteFacts, upstreamFreshness } from '../../src/gateway/upstream-issues.ts'
+import { startTrial } from '../../src/start-trial.ts'
 import { runCommand } from '../support/command.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
@@ -30,7 +31,8 @@ const init = async (
   env: CliPorts['env'] = {},
   upstreamFreshness: CliPorts['upstreamFreshness'] = async () => 'unknown',
 ) => {
-  const ports = { initFile, env, upstreamIssues, upstreamFreshness, siteFacts }
+  const tried: CliPorts['startTrial'] = (config) => startTrial(config, 'test')
+  const ports = { initFile, env, upstreamIssues, upstreamFreshness, siteFacts, startTrial: tried }
   return runCommand(['init', ...operands, ...(force ? ['--force'] : [])], ports)
 }
 
@@ -97,6 +99,26 @@ describe('trellis init writes a valid configuration without warnings', () => {
     expect(services.filter(({ upstream: { health } }) => health.path === '')).toEqual([])
   })
 
+  test.each([
+    ['at the root of its host', 'https://www.example', ''],
+    ['in a folder', 'https://www.example/blog', '/blog'],
+  ])(
+    'of a WordPress %s with limits for logins, cron and XML-RPC, and comparisons',
+    async (_where, url, prefix) => {
+      await init(['wordpress', url])
+      const config = await written()
+      expect(config.rateLimits.map(({ name, max }) => [name, max])).toEqual([
+        ['logins', 20],
+        ['cron', 4],
+        ['xmlrpc', 60],
+      ])
+      const text = await readFile(initFile, 'utf8')
+      for (const path of ['POST PREFIX/wp-login.php', '* PREFIX/wp-cron.php', 'POST PREFIX/xmlrpc.php'])
+        expect(text).toContain(`match: "${path.replace('PREFIX', prefix)}"`)
+      expect(text).toContain('verify: { rate: 1/s }')
+    },
+  )
+
   test('every line that is not obvious has a comment', async () => {
     await init(['wordpress'])
     const lines = (await readFile(initFile, 'utf8')).split('\n').filter((line) => line.trim() !== '')
@@ -105,11 +127,12 @@ describe('trellis init writes a valid configuration without warnings', () => {
 })
 
 describe('trellis init wordpress asks the site where its REST API is', () => {
-  const index = (root: string) =>
+  const index = (root: string, more: object = {}) =>
     JSON.stringify({
       name: 'Site',
       home: new URL(root).origin,
       namespaces: ['wp/v2'],
+      ...more,
       routes: { '/': { namespace: '', methods: ['GET'], endpoints: [], _links: { self: [{ href: root }] } } },
     })
   const headers = { 'Content-Type': 'application/json' }
@@ -161,6 +184,61 @@ describe('trellis init wordpress asks the site where its REST API is', () => {
     site.script = responses('/wp-json', true)
     const { stdout } = await init(['wordpress', site.origin], false, siteFacts)
     expect(stdout).toContain('The companion is installed: set changes.token')
+  })
+
+  test('and what it runs: plugins are named, their cookies and reads suggested as comments', async () => {
+    const namespaces = ['oembed/1.0', 'wp/v2', 'wc/v3', 'wc/store', 'yoast/v1', 'acme/v1']
+    site.script = (request, wire) =>
+      request.target === '/wp-json/'
+        ? wire.respond({ headers, content: index(`${site.origin}/wp-json/`, { namespaces }) })
+        : wire.respond({ status: 404, content: 'nothing' })
+    const { stdout } = await init(['wordpress', site.origin], false, siteFacts)
+    expect(stdout).toContain('Plugins in its index: WooCommerce, Yoast SEO, acme.\n')
+    const text = await readFile(initFile, 'utf8')
+    const inForce = text.replace('# harmlessCookies', 'harmlessCookies').replaceAll('# - {', '- {')
+    expect(inForce).not.toBe(text)
+    await writeFile(initFile, inForce)
+    const [wordpress] = (await written()).services
+    expect(wordpress?.cache).toMatchObject({ harmlessCookies: ['woocommerce_recently_viewed'] })
+    expect(JSON.stringify(wordpress?.cache)).toContain('/wc/store/v1/products/**')
+  })
+
+  test('and its own address: where that is another one, WordPress gets its Host', async () => {
+    site.script = (request, wire) =>
+      request.target === '/wp-json/'
+        ? wire.respond({
+            headers,
+            content: index(`${site.origin}/wp-json/`, { home: 'https://blog.example/x' }),
+          })
+        : wire.respond({ status: 404, content: 'nothing' })
+    await init(['wordpress', site.origin], false, siteFacts)
+    const config = await written()
+    expect(config.publicUrl).toBe('https://blog.example')
+    expect(wayOf(config)[0]).toBe(`wordpress /wp-json ${site.origin} /wp-json preserve`)
+  })
+
+  test('ends with a verified hit', async () => {
+    site.script = (request, wire) => {
+      if (request.target === '/wp-json/')
+        return wire.respond({ headers, content: index(`${site.origin}/wp-json/`) })
+      return request.target.startsWith('/wp-json/wp/v2/posts')
+        ? wire.respond({ headers: { ...headers, Allow: 'GET' }, content: '[]' })
+        : wire.respond({ status: 404, content: 'nothing' })
+    }
+    const { stdout } = await init(['wordpress', site.origin], false, siteFacts)
+    expect(stdout).toMatch(/\nGET \/wp-json\/wp\/v2\/posts: miss, then hit\. \d+ s\.\n$/)
+  })
+
+  test('a hit that did not come is said, with what the cache says of it', async () => {
+    site.script = (request, wire) =>
+      request.target === '/wp-json/'
+        ? wire.respond({ headers, content: index(`${site.origin}/wp-json/`) })
+        : wire.respond({ status: 401, headers, content: '{}' })
+    const { end, stdout } = await init(['wordpress', site.origin], false, siteFacts)
+    expect(stdout).toMatch(
+      /\nGET \/wp-json\/wp\/v2\/posts: 401, not stored \(trellis; fwd=.*\); trellis explain GET \/wp-json\/wp\/v2\/posts says why\.\n$/,
+    )
+    expect(end).toBe(0)
   })
 
   test.each([
@@ -290,7 +368,7 @@ describe('trellis init open asks the upstream for how long its responses are fre
     ['says', { 'Cache-Control': 'max-age=60' }],
   ])('where it %s, the steps that are suggested lead to a hit', async (_description, headers) => {
     const { stdout, statusOf } = await started(headers)
-    expect(stdout).toContain('Cache-Status of the second says hit')
+    expect(stdout).toContain('GET /: miss, then hit. ')
     await statusOf()
     expect(await statusOf()).toMatch(/^trellis; hit/)
   })

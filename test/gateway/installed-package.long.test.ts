@@ -160,8 +160,8 @@ test('the quick start with a WordPress begins with the package as it says', asyn
     ['-c', command.replace('./trellis-0.1.0.tgz', `${offline.join(' ')} ${tarball}`)],
     cwd,
   )
-  const checked = await succeed('npx', ['trellis', 'check', '-c', 'config/wordpress.example.yaml'], cwd)
-  expect(checked).toContain('valid, 2 services')
+  await succeed('npx', ['trellis', 'init', 'wordpress', 'http://127.0.0.1:1'], cwd)
+  expect(await succeed('npx', ['trellis', 'check'], cwd)).toContain('valid, 2 services')
 })
 
 describe('trellis init writes files of the package', () => {

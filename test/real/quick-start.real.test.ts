@@ -12,7 +12,7 @@ import { startOrigin } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
 import { type RunningProcess, startProcess, untilReady } from '../support/processes.ts'
 import { describeWith } from '../support/requirements.ts'
-import { comparable, printedBy, shownCommands } from '../support/shown-commands.ts'
+import { blocksOf, comparable, printedBy, shownCommands } from '../support/shown-commands.ts'
 import { basic } from './site-under-test.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
@@ -28,6 +28,10 @@ let main: string
 /** The port that is written in the document, and the one that stands for it here. */
 const ports = new Map<string, number>()
 let publicUrl: string
+/** Where the reader works: `trellis init` writes there. */
+let folder: string
+/** What `trellis init` has printed. */
+let initial: string
 
 /** The WordPress of the tests has permalinks that go through index.php. */
 const here = (text: string): string =>
@@ -48,7 +52,7 @@ const settings = () => ({
 const printed = (command: string): Promise<string> => {
   const { username, password } = wordpress.credentials.admin
   return printedBy(here(command), {
-    cwd: root,
+    cwd: folder,
     env: { ...settings(), WP_USER: username, WP_PASSWORD: password },
   })
 }
@@ -87,7 +91,11 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
     publicUrl = `http://127.0.0.1:${ports.get('8080')}`
     main = await builtGateway()
     wordpress = await startWordPress({ publicUrl })
-    trellis = startProcess(process.execPath, [main, 'start', '-c', example], { env: settings() })
+    ports.set('8000', Number(new URL(wordpress.origin).port))
+    folder = await mkdtemp(join(tmpdir(), 'trellis-quick-start-'))
+    const [init = ''] = blocksOf(document, 'sh').filter((block) => block.includes('trellis init'))
+    initial = await printed(init.trimEnd())
+    trellis = startProcess(process.execPath, [main, 'start'], { env: settings(), cwd: folder })
     await untilReady(trellis, async () => {
       const response = await fetch(here('http://127.0.0.1:9090/readyz'))
       if (!response.ok) throw new Error(`/readyz: ${response.status}`)
@@ -97,10 +105,18 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
   afterAll(async () => {
     await trellis?.stop(0)
     await wordpress?.stop()
+    await rm(folder, { recursive: true, force: true })
   })
 
   test('it has commands', () => {
     expect(shown).toHaveLength(8)
+  })
+
+  test('init asks WordPress, and ends with a verified hit', () => {
+    const [block = ''] = blocksOf(document, 'text')
+    const withoutTime = (text: string): string =>
+      comparable(text.replaceAll('npx trellis', 'trellis').replaceAll(/\d+ s\./g, 'N s.'))
+    expect(withoutTime(initial)).toBe(withoutTime(block.replaceAll('/wp-json', '/index.php/wp-json')))
   })
 
   test.each(shown)('$command', async ({ command, output }) => {

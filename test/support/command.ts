@@ -19,6 +19,7 @@ const commandPorts: Omit<CliPorts, 'argv' | 'stdout' | 'stderr'> = {
   handedConfig: undefined,
   readInput: unused,
   startGateway: unused,
+  startTrial: unused,
   describeRoutes: unused,
   siteFacts: unused,
   upstreamFreshness: unused,

@@ -69,7 +69,6 @@ export const faultsOfCheck =
   }
 
 const order = ['fault', 'warning', 'note', 'ok'] as const
-const styles = { fault: 'fault', warning: 'warning', note: 'place', ok: 'ok' } as const
 
 /** The whole set-up, the worst first. */
 export const doctor = async (
@@ -84,7 +83,7 @@ export const doctor = async (
   const checks = order.flatMap((state) => examined.filter((check) => check.state === state))
   const faults = checks.filter(({ state }) => state === 'fault').length
   const line = ({ state, subject, text }: (typeof checks)[number]): string =>
-    `${colored(ports.stdout, styles[state], state.padEnd(7))} ${printable(`${subject}: ${text}`)}\n`
+    `${colored(ports.stdout, state === 'note' ? 'place' : state, state.padEnd(7))} ${printable(`${subject}: ${text}`)}\n`
   ports.stdout.write(
     json ? jsonText({ file: configName(loaded.file), faults, checks }) : checks.map(line).join(''),
   )

@@ -13,6 +13,8 @@ import {
 } from '../document-config.ts'
 import { printable } from '../texts.ts'
 import { readUpstream, type UpstreamUrl } from '../upstream-url.ts'
+import { firstHit } from './first-hit.ts'
+import { siteHints, wordpressLines } from './init-wordpress.ts'
 
 /** What `trellis init` writes, or why it writes nothing. */
 type Initial =
@@ -22,6 +24,8 @@ type Initial =
       readonly next: readonly string[]
       /** What the upstream said of itself, or why it was not asked. */
       readonly hints?: readonly string[]
+      /** A path whose second read is a hit. */
+      readonly tried?: string
     }
   | { readonly kind: 'document-faults'; readonly messages: readonly string[] }
 
@@ -35,6 +39,7 @@ type InitPorts = Pick<
   | 'siteFacts'
   | 'upstreamIssues'
   | 'upstreamFreshness'
+  | 'startTrial'
 >
 
 const cacheLines: Readonly<Record<'by-upstream' | 'by-rule', readonly string[]>> = {
@@ -88,74 +93,10 @@ const openInitial = async (
   return {
     kind: 'file',
     text: freshness === 'none' ? textOf(openLines(upstream, 'by-rule')) : text,
-    next: isStored
-      ? [...next, 'curl -I http://127.0.0.1:8080/ twice: Cache-Status of the second says hit']
-      : next,
+    next,
+    ...(isStored ? { tried: '/' } : {}),
     hints: hint === undefined ? hints : [...hints, hint],
   }
-}
-
-const graphqlLines = (path: string | undefined, host: string): string[] =>
-  path === undefined
-    ? []
-    : [
-        '  graphql: # WPGraphQL: queries are stored, mutations and writes of the site drop them (docs/graphql.md)',
-        '    contract: graphql',
-        `    mount: ${quoted(path)}`,
-        '    upstream:',
-        '      targets: *targets',
-        `      basePath: ${quoted(path)}`,
-        `      ${host}`,
-        '      maxConcurrent: 16',
-        '    cache:',
-        '      rules:',
-        '        - { match: query *, ttl: 60s, staleWhileRevalidate: 30s, staleIfError: 1h }',
-        '',
-      ]
-
-/** A site known by its name gets that name as Host; a server known by its address gets the one of the target. */
-const wordpressLines = (
-  { origin, isInternal }: UpstreamUrl,
-  root: string,
-  graphqlPath: string | undefined,
-): string[] => {
-  const quotedRoot = quoted(root)
-  const host = isInternal
-    ? 'host: target # Host that WordPress gets; preserve = that of publicUrl, once clients use it'
-    : 'host: preserve # WordPress gets the Host of publicUrl; with another one it redirects'
-  return [
-    ...commonLines(isInternal ? undefined : origin),
-    'limits: # as WordPress has them',
-    '  bodyBytes: 8MiB # post_max_size of PHP',
-    '  jsonDepth: 512',
-    '  uploadBytes: 128MiB # upload_max_filesize of PHP',
-    '',
-    'services:',
-    '  wordpress: # the REST API: checked, cached, invalidated by writes',
-    '    contract: site',
-    '    names: same # clients use the names of WordPress (wp/v2)',
-    `    mount: ${quotedRoot} # path of the REST API; /index.php/wp-json without pretty permalinks`,
-    '    upstream:',
-    `      targets: &targets [${quoted(origin)}]${isInternal ? '' : ' # once DNS leads to Trellis: the address of the web server'}`,
-    `      basePath: ${quotedRoot}`,
-    `      ${host}`,
-    '      maxConcurrent: 16 # at most the number of PHP workers',
-    '      health: { path: /wp/v2/types/post, interval: 10s, timeout: 5s } # asks WordPress, below basePath',
-    '    cache:',
-    '      rules:',
-    '        # Writes through Trellis are visible immediately; ttl limits the delay of changes that bypass it (WP-CLI, cron).',
-    '        - { match: GET /wp/v2/**, ttl: 60s, staleWhileRevalidate: 30s, staleIfError: 1h, negativeTtl: 5s }',
-    '',
-    ...graphqlLines(graphqlPath, host),
-    '  pages: # themes, wp-admin, wp-login, uploads: passed through, not stored',
-    '    contract: open',
-    '    mount: /',
-    '    upstream:',
-    '      targets: *targets',
-    `      ${host}`,
-    '      maxConcurrent: 16',
-    `      health: { path: ${quoted(`${root}/wp/v2/types/post`)}, interval: 10s, timeout: 5s }`,
-  ]
 }
 
 const defaultUrls = { wordpress: 'http://127.0.0.1:8000', open: 'http://127.0.0.1:3000' } as const
@@ -215,27 +156,29 @@ const documentInitial = async (
   }
 }
 
-/** The file for a site, with the path at which it announces its REST API. */
-const advertisedSite = async (upstream: UpstreamUrl, siteFacts: CliPorts['siteFacts'] | undefined) => {
+/** The file for a site, with what the site says of itself. */
+const wordpressInitial = async (
+  upstream: UpstreamUrl,
+  isAsked: boolean,
+  next: readonly string[],
+  { siteFacts }: InitPorts,
+): Promise<Initial> => {
   const usual = `${upstream.path.replace(/(?:\/index\.php)?\/wp-json$/, '')}/wp-json`
-  const lines = wordpressLines(upstream, usual, undefined)
-  const result = await checkConfig(textOf(lines), {})
-  if (siteFacts === undefined || result.kind === 'faults') return { lines, hints: [] }
-  const { root, fault, hasCompanion, graphqlPath } = await siteFacts(result.config)
-  if (root === undefined || readUpstream(upstream.origin + root) === undefined)
-    return {
-      lines,
-      hints: [`${usual} is assumed. ${fault ?? 'The site does not say where its REST API is.'}`],
-    }
+  const text = textOf(wordpressLines(upstream, { root: usual }))
+  const result = await checkConfig(text, {})
+  if (!isAsked || result.kind === 'faults') return { kind: 'file', text, next, hints: [] }
+  const facts = await siteFacts(result.config)
+  const { root, fault } = facts
+  if (root === undefined || readUpstream(upstream.origin + root) === undefined) {
+    const hint = `${usual} is assumed. ${fault ?? 'The site does not say where its REST API is.'}`
+    return { kind: 'file', text, next, hints: [hint] }
+  }
   return {
-    lines: wordpressLines(upstream, root, graphqlPath),
-    hints: [
-      `WordPress announces its REST API at ${root}.`,
-      ...(graphqlPath === undefined ? [] : [`WPGraphQL answers at ${graphqlPath}.`]),
-      hasCompanion
-        ? 'The companion is installed: set changes.token of the service to its TRELLIS_TOKEN.'
-        : 'The companion is not installed: with it, changes that bypass Trellis are visible at once (deploy/wordpress/README.md).',
-    ],
+    kind: 'file',
+    text: textOf(wordpressLines(upstream, { ...facts, root })),
+    next,
+    hints: siteHints({ ...facts, root }),
+    tried: `${root}/wp/v2/posts`,
   }
 }
 
@@ -251,8 +194,7 @@ const initialConfig = async (request: InitRequest, ports: InitPorts): Promise<In
   const setTargets = url === undefined ? [`set upstream.targets, now ${defaultUrls[kind]}`] : []
   const next = [...setTargets, 'trellis check --upstreams', 'trellis start']
   if (kind === 'open') return openInitial(upstream, url !== undefined, next, ports)
-  const { lines, hints } = await advertisedSite(upstream, url === undefined ? undefined : ports.siteFacts)
-  return { kind: 'file', text: textOf(lines), next, hints }
+  return wordpressInitial(upstream, url !== undefined, next, ports)
 }
 
 /** The line by which editors check the file and complete its keys. */
@@ -272,7 +214,7 @@ export const writeInitialConfig = async (
   request: InitRequest,
   force: boolean,
 ): Promise<ExitReason> => {
-  const { initFile, packageFolder, stdout, stderr } = ports
+  const { env, initFile, packageFolder, stdout, stderr } = ports
   const initial = await initialConfig(request, ports)
   if (initial.kind === 'document-faults') {
     for (const message of initial.messages) stderr.write(printable(`${message}\n`))
@@ -296,5 +238,9 @@ export const writeInitialConfig = async (
   stdout.write(
     `${initFile} written. Next:\n${initial.next.map((step) => `  ${commandOf(ports, step)}\n`).join('')}`,
   )
+  const config =
+    initial.tried === undefined ? undefined : await checkConfig(initial.text, env, dirname(initFile))
+  if (initial.tried !== undefined && config?.kind === 'ok')
+    stdout.write(printable(`${await firstHit(ports, config.config, initial.tried)}\n`))
   return 'ok'
 }

@@ -1,75 +1,13 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
-import { freePort } from '../../support/ports.ts'
-import { token } from '../companion/intake.ts'
-import { Browser } from '../companion/site.ts'
 import type { PluginName } from '../sites/archives.ts'
-import { type Ids, idsOn } from '../sites/reads.ts'
-import { type RealSite, startRealSite } from '../sites/start-real-site.ts'
+import { graphqlEndpoint as endpoint, openWorld, type World } from '../sites/open-world.ts'
 
-const endpoint = '/graphql'
-const root = '/index.php/wp-json'
+/** A WordPress with WPGraphQL behind a gateway. */
+export type GraphqlWorld = World
 
-/** A WordPress with WPGraphQL behind a gateway: its interface, its endpoint and its pages. */
-export type GraphqlWorld = {
-  readonly site: RealSite
-  readonly gateway: TestGateway
-  readonly ids: Ids
-  readonly withCompanion: boolean
-  /** The administrator's browser, through the gateway. */
-  readonly browser: Browser
-  stop(): Promise<void>
-}
-
-/** Also outside of a test, where nothing polls. */
-const until = async (what: string, isTrue: () => Promise<boolean>): Promise<void> => {
-  for (let times = 0; !(await isTrue()); times += 1) {
-    if (times > 600) throw new Error(`not after a minute: ${what}`)
-    await pause(100)
-  }
-}
-
-export const openGraphqlWorld = async (
+export const openGraphqlWorld = (
   withCompanion: boolean,
   plugins: readonly PluginName[] = ['graphql', 'scf'],
-): Promise<GraphqlWorld> => {
-  const port = await freePort()
-  const gateways = [`http://127.0.0.1:${port}`]
-  const site = await startRealSite({ plugins, withCompanion, gateways, testPlugins: ['graphql-for-tests'] })
-  const upstream = { targets: [site.origin] }
-  const changes = withCompanion ? { changes: { token, poll: '1s' } } : {}
-  const gateway = await startTestGateway({
-    admin: { port },
-    services: {
-      blog: siteService(site.origin, {
-        ...{ names: 'same', mount: root, discovery: { source: 'upstream' } },
-        cache: { rules: [{ match: 'GET /**', ttl: '1h' }] },
-        ...changes,
-      }),
-      graph: {
-        ...{ contract: 'graphql', mount: endpoint, upstream },
-        cache: { rules: [{ match: 'query *', ttl: '1h' }] },
-        ...changes,
-      },
-      pages: { contract: 'open', mount: '/', upstream, cache: { harmlessWrites: ['heartbeat'] } },
-    },
-  })
-  await until('the site answers', async () => (await fetch(`${gateway.publicAddress}${root}/`)).ok)
-  if (withCompanion)
-    await until(
-      'its changes are heard of',
-      async () => (await gateway.metric('trellis_changes_state', 'service="graph"', 'state="heard"')) === 1,
-    )
-  const browser = new Browser(gateway.publicAddress)
-  await browser.login()
-  return {
-    ...{ site, gateway, ids: await idsOn(site.origin), withCompanion, browser },
-    stop: async () => {
-      await gateway.close()
-      await site.stop()
-    },
-  }
-}
+): Promise<GraphqlWorld> => openWorld({ plugins, withCompanion, testPlugins: ['graphql-for-tests'] })
 
 /** Addresses differ by their ports alone; how long a request took is in no result. */
 const resultOf = (response: unknown): string => {

@@ -1,4 +1,5 @@
 import { createRandom, type Random } from '../promise-fuzz/random.ts'
+import type { Ids } from '../sites/reads.ts'
 import type { WordPress } from '../wordpress/start-wordpress.ts'
 
 /** A write of the mix. */
@@ -21,8 +22,6 @@ const targetCount = 200
 
 type Item = { readonly id: number }
 
-type Ids = Readonly<Record<'posts' | 'pages' | 'categories' | 'tags' | 'users' | 'media', readonly number[]>>
-
 const idsOn = async ({ restRoot }: Pick<WordPress, 'restRoot'>): Promise<Ids> => {
   const idsOf = async (collection: string): Promise<readonly number[]> => {
     const response = await fetch(`${restRoot}/wp/v2/${collection}?per_page=100&_fields=id`)
@@ -38,8 +37,20 @@ const idsOn = async ({ restRoot }: Pick<WordPress, 'restRoot'>): Promise<Ids> =>
   }
 }
 
-/** The lists of a site's pages first, then what they lead to. */
-const targetsOf = ({ posts, pages, categories, tags, users, media }: Ids): readonly string[] => {
+/** Draws from a list by Zipf's law: the nth is drawn 1/n as often as the first. */
+export const byZipf = <Item>(items: readonly Item[], random: Random): (() => Item) => {
+  const sums: number[] = []
+  for (let rank = 1; rank <= items.length; rank += 1) sums.push((sums.at(-1) ?? 0) + 1 / rank)
+  return () => {
+    const at = (random.int(1_000_000) / 1_000_000) * (sums.at(-1) ?? 0)
+    const item = items[sums.findIndex((sum) => sum >= at)]
+    if (item === undefined) throw new Error('nothing to draw from')
+    return item
+  }
+}
+
+/** Below /wp/v2/: the lists of a site's pages first, then what they lead to. */
+export const targetsOf = ({ posts, pages, categories, tags, users, media }: Ids): readonly string[] => {
   const lists = [
     ...['posts', 'posts?_embed=1', 'posts?page=2', 'posts?per_page=5', 'categories', 'tags', 'pages'],
     ...['users', 'posts?page=3', 'posts?sticky=true', 'media', 'comments', 'posts?orderby=modified'],
@@ -64,7 +75,10 @@ const targetsOf = ({ posts, pages, categories, tags, users, media }: Ids): reado
 }
 
 /** An editor's day: of 20 writes 10 change the content of a post, 3 a title, 2 publish a post, 3 are comments, one each a category and a page. */
-const writesOf = ({ posts, pages, categories }: Ids, random: Random): readonly (() => MixedWrite)[] => {
+export const editorsWrites = (
+  { posts, pages, categories }: Ids,
+  random: Random,
+): readonly (() => MixedWrite)[] => {
   const text = (): string => String(random.int(1_000_000))
   const put = (kind: string, path: () => string, body: () => unknown) => (): MixedWrite => ({
     kind,
@@ -117,15 +131,6 @@ export const mixOn = async (wordpress: Pick<WordPress, 'restRoot'>, seed: number
   const ids = await idsOn(wordpress)
   const targets = targetsOf(ids)
   const random = createRandom(seed)
-  const writes = writesOf(ids, random)
-  const sums: number[] = []
-  for (let rank = 1; rank <= targets.length; rank += 1) sums.push((sums.at(-1) ?? 0) + 1 / rank)
-  return {
-    targets,
-    nextTarget: () => {
-      const at = (random.int(1_000_000) / 1_000_000) * (sums.at(-1) ?? 0)
-      return targets[sums.findIndex((sum) => sum >= at)] ?? ''
-    },
-    nextWrite: () => random.pick(writes)(),
-  }
+  const writes = editorsWrites(ids, random)
+  return { targets, nextTarget: byZipf(targets, random), nextWrite: () => random.pick(writes)() }
 }

@@ -50,6 +50,13 @@ export const setOfRandomWrites: PluginSet = 'search'
 
 export type PluginSet = keyof typeof pluginSets
 
+/** The sites whose day day-of-a-site.real.test.ts plays. */
+export const daySets = { shop: 'shop', blog: 'search', headless: 'graphql' } as const satisfies Record<
+  string,
+  PluginSet
+>
+export type DayName = keyof typeof daySets
+
 /** The plugins of a set, or of a list such as `yoast,acf`. */
 export const pluginsOf = (name: string): readonly PluginName[] => {
   if (Object.hasOwn(pluginSets, name)) return pluginSets[name as PluginSet]

@@ -15,7 +15,7 @@ export const sharedMemory: Section = {
     lines({
       title: 'Contact lost, cache dropped',
       description:
-        'Times a process lost contact to the others, and times it dropped its cache because of that.',
+        'Times a process lost contact with the others, and times it dropped its cache because of that.',
       unit: 'ops',
       queries: [
         [rate(series('trustLost'), ['reason']), 'lost: {{reason}}'],

@@ -25,7 +25,7 @@ const readSamples = (metrics: readonly MetricSnapshot[]): ReadSamples => {
 
 const problems: Readonly<Record<Readiness['degraded'][number]['reason'], string>> = {
   config: 'the last reload was refused',
-  shared: 'no contact to the other processes or Redis',
+  shared: 'no contact with the other processes or Redis',
   workers: 'a worker is being replaced',
   changes: 'changes may be missing',
   downstream: 'a cache in front has not confirmed a purge',

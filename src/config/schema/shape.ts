@@ -303,7 +303,7 @@ export const configShape = z.strictObject({
           lease: duration
             .prefault('1s')
             .describe(
-              'How long a process serves from memory without contact to the others; also for `workers`',
+              'How long a process serves from memory without contact with the others; also for `workers`',
             ),
           forgetAfter: duration.prefault('5s').describe('When a silent instance is removed from the group'),
           writes: oneOf(['go-on', 'refuse-while-cut-off'])

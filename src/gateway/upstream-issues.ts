@@ -136,6 +136,7 @@ const seconds = (ms: number): string => `${ms / 1000}s`
 const cachedHow = (contract: Contract, row: Row, endpoint: Endpoint): string => {
   if (!endpoint.methods.includes('GET')) return '-'
   if (row.handledBy === 'discovery') return 'by the gateway'
+  if (contract.effectByContent === true) return 'by operation'
   const { rule, profile } = contract.policyFor('GET', row.template)
   if (rule === undefined) return profile === 'rfc-shared-cache' ? 'as RFC 9111 allows' : '-'
   if (rule.scope === 'credential') return `${seconds(rule.ttlMs)} per credential`

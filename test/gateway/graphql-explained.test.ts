@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { explain } from '../../src/gateway/explain.ts'
 import { checkConfig } from '../../src/gateway/load-config.ts'
+import { describeRoutes } from '../../src/gateway/upstream-issues.ts'
 
 const file = `
 services:
@@ -36,6 +37,13 @@ test.each([
   ['a body that cannot be read', { id: 'a' }, { operation: 'unknown', cache: 'write: invalidates' }],
 ])('%s is explained by its operation', async (_, body, facts) => {
   expect(await explained('POST', body)).toMatchObject({ service: 'graph', row: '/', ...facts })
+})
+
+test('routes says that operations decide what is stored', async () => {
+  const checked = await checkConfig(file, {})
+  if (checked.kind === 'faults') throw new Error(JSON.stringify(checked.faults))
+  const { lines } = await describeRoutes(checked.config)
+  expect(lines).toEqual([expect.objectContaining({ service: 'graph', cached: 'by operation' })])
 })
 
 test('a mutation by GET is explained as refused', async () => {

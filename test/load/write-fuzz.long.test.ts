@@ -9,7 +9,7 @@ import { startFuzzedUpstream } from './write-fuzz/upstream.ts'
 // Writes that are cut, stalled, reset, drained, killed and reloaded in every state, with streams and bodies that are sent in part: no
 // read is older than what a client of a write was told, or than what is settled. `WRITES=100000 npm run fuzz:writes` makes as many.
 
-const count = Number(process.env['WRITES'] ?? times(40, 1_000))
+const count = Number(process.env['WRITES'] ?? times(16, 1_000))
 const seed = Number(process.env['WRITE_SEED'] ?? times(1, Date.now() % 1_000_000))
 const only = process.env['WRITE_ARRANGEMENT']
 /** Ends a run earlier. */

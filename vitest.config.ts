@@ -36,6 +36,8 @@ const project = (
 
 export default defineConfig({
   test: {
+    // Transformed once for all projects and runs.
+    experimental: { fsModuleCache: true },
     coverage: { provider: 'v8', include: ['src/**'], reporter: ['text-summary'] },
     projects: [
       project(

@@ -153,7 +153,8 @@ const transferOf = (
     void send()
   })
 
-const prompt = 900
+/** Well before the end of what lasts for a second and a half, and as much later on a machine that is busy. */
+const comesAtOnce = ({ headMs, firstMs, endMs }: Got): boolean => Math.max(headMs, firstMs) < 0.7 * endMs
 
 const expectOutcome = (outcome: string, got: Got, count: number, isUpload: boolean): void => {
   const [, status, limit] = /^(?:(\d{3})|cut) after `upstream\.timeouts\.(\w+)`$/.exec(outcome) ?? []
@@ -162,7 +163,7 @@ const expectOutcome = (outcome: string, got: Got, count: number, isUpload: boole
     expect(got).toMatchObject({ status: 200, isWhole: true })
     expect(got.text).toBe(isUpload ? 'received' : piece.repeat(count))
     expect(got.endMs).toBeGreaterThan(limitsMs.total)
-    if (!isUpload) expect(Math.max(got.headMs, got.firstMs)).toBeLessThan(prompt)
+    if (!isUpload) expect(comesAtOnce(got), JSON.stringify({ ...got, text: '' })).toBe(true)
     return
   }
   expect(got.endMs).toBeGreaterThanOrEqual(limitsMs[limit as keyof typeof limitsMs] - 1)
@@ -217,7 +218,7 @@ test.each(['identity', 'gzip'])(
     }
     const got = await transferOf(path, coding)
     expect(got).toMatchObject({ status: 200, isWhole: true, text: piece.repeat(5) })
-    expect(got.firstMs).toBeLessThan(prompt)
+    expect(comesAtOnce(got), JSON.stringify({ ...got, text: '' })).toBe(true)
     const hit = await transferOf(path, coding)
     expect(hit).toMatchObject({ status: 200, text: piece.repeat(5) })
     expect(hit.cacheStatus).toContain('hit')

@@ -7,35 +7,29 @@ import { type CookiePolicy, carriesIdentity } from './cookies.ts'
 
 const none: readonly string[] = []
 
-/** Why the response to a target cannot be shared, or why a GET may change something. */
-export type UncacheableReason =
-  | 'creating-read'
-  | 'acting-script'
-  | 'cron'
-  | 'method-override'
-  | 'nonce'
-  | 'password'
-  | 'context-edit'
-  | 'non-public-status'
-  | 'api-key'
+/** The program runs its scheduled tasks for the request. */
+const runsTasks = 'cron'
 
 /**
  * With these a GET may change something: the route creates, the program runs scheduled tasks, takes the GET for a write, or performs an
  * action of its administration.
  */
-const acting: ReadonlySet<UncacheableReason> = new Set([
-  'creating-read',
-  'acting-script',
-  'cron',
-  'method-override',
-  'nonce',
-])
+const actingReasons = ['creating-read', 'acting-script', runsTasks, 'method-override', 'nonce'] as const
+
+/** Why the response to a target cannot be shared, or why a GET may change something. */
+export type UncacheableReason =
+  | (typeof actingReasons)[number]
+  | 'password'
+  | 'context-edit'
+  | 'non-public-status'
+  | 'api-key'
+
+const acting: ReadonlySet<UncacheableReason> = new Set(actingReasons)
 
 export const isActing = (uncacheableReason: UncacheableReason): boolean => acting.has(uncacheableReason)
 
-/** Does the program run its scheduled tasks for the request? */
 export const startsTasks = (uncacheableReason: UncacheableReason | undefined): boolean =>
-  uncacheableReason === 'cron'
+  uncacheableReason === runsTasks
 
 /** `rfc-shared-cache` does all that RFC 9111 allows a shared cache; `safe` stores less (see docs/caching.md). */
 export type CacheProfile = 'safe' | 'rfc-shared-cache'

@@ -104,6 +104,15 @@ const maxUnderWay = 10_000
 /** Id of an item's batch: items have its id with their index behind. */
 const batchOf = (id: string): string => id.slice(0, id.lastIndexOf('.'))
 
+/** An event for each step of a read and of a write, and for each state of a write. */
+const stepEvents = (
+  span: Span,
+): Pick<NonNullable<RequestContext['record']['trace']>, 'read' | 'write' | 'wrote'> => ({
+  read: (step) => void span.addEvent('trellis.read', { 'trellis.read.step': step }),
+  write: (step) => void span.addEvent('trellis.write', { 'trellis.write.step': step }),
+  wrote: (state) => void span.addEvent('trellis.write', { 'trellis.write.state': state }),
+})
+
 /** Makes spans of exchanges. Attributes come from closed lists and the configuration: no target, no header, no content. */
 const createExchangeSpans = (
   tracer: Tracer,
@@ -146,9 +155,7 @@ const createExchangeSpans = (
       )
       record.trace = {
         ...traceContext(span),
-        read: (step) => void span.addEvent('trellis.read', { 'trellis.read.step': step }),
-        write: (step) => void span.addEvent('trellis.write', { 'trellis.write.step': step }),
-        wrote: (state) => void span.addEvent('trellis.write', { 'trellis.write.state': state }),
+        ...stepEvents(span),
       }
       if (!span.isRecording()) return
       open.set(record, { outermost: span, innermost: span })

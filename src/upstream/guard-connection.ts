@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { resetCode } from './failure.ts'
 
 /**
  * Emits the end of a connection only when a read has found nothing more. undici 7 asserts that no response is paused at that moment, and
@@ -38,6 +39,22 @@ const containFaults = (socket: Socket, faulted: (error: unknown) => void): void 
       socket.destroy(error instanceof Error ? error : new Error(String(error)))
       return true
     }
+  }
+}
+
+const reset = (): Error => Object.assign(new Error('read ECONNRESET'), { code: resetCode })
+
+/**
+ * libuv reports a reset that arrives together with the last octets as an end (a short read under POLLHUP), so a response that is
+ * delimited by the end of its connection would look complete. After a reset the kernel has no peer address any more, after an end it
+ * still has one. Nothing may have read the address before, because Node caches it.
+ */
+export const detectResets = (socket: Socket): void => {
+  const { push } = socket
+  socket.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
+    if (chunk !== null || socket.remoteAddress !== undefined) return push.call(socket, chunk, encoding)
+    socket.destroy(reset())
+    return false
   }
 }
 

@@ -24,7 +24,10 @@ export type Semaphore = {
   leave(flow: string): void
 }
 
-/** Lets `max` requests in at a time, and `maxOfFlow` of one flow; at least one. The open batches bound those that wait. */
+/**
+ * Items wait here, and not in the queue of the upstream, which is as long as single requests need it: a few batches would fill it, and
+ * everything else would get 503. Lets `max` requests in at a time, and `maxOfFlow` of one flow; at least one. The open batches bound those that wait.
+ */
 export const createSemaphore = (max: number, maxOfFlow: number): Semaphore => {
   let inUse = 0
   const takenBy = new Map<string, number>()

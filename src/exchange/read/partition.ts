@@ -57,7 +57,7 @@ const partitionsByMeaning = memoizeByObject((partitionOf: CacheDeps['partitionOf
   }),
 )
 
-/** The partition of the credential and of the headers and content in the key, or the one that all share. */
+/** The one owner of the key's partition: that of the credential and of the headers and content in the key, or the one that all share. */
 export const partitionFor = (
   deps: CacheDeps,
   decision: ReadCaching,

@@ -3,7 +3,7 @@ import type { LookupFunction, Socket } from 'node:net'
 import { buildConnector, Client, type Dispatcher, errors } from 'undici'
 import { Deadline } from '../../clock.ts'
 import { resetCode } from '../failure.ts'
-import { guardConnection } from '../guard-connection.ts'
+import { detectResets, guardConnection } from '../guard-connection.ts'
 import type { UpstreamOptions } from '../options.ts'
 import { correctHeads, ResponseHeads } from './response-heads.ts'
 
@@ -98,22 +98,6 @@ export class AgingClient extends Client {
   #growOld(): void {
     if (this.stats.size === 0) this.#socket?.destroy()
     else this.#isOld = true
-  }
-}
-
-const reset = (): Error => Object.assign(new Error('read ECONNRESET'), { code: resetCode })
-
-/**
- * libuv reports a reset that arrives together with the last octets as an end (a short read under POLLHUP), so a response that is
- * delimited by the end of its connection would look complete. After a reset the kernel has no peer address any more, after an end it
- * still has one. Nothing may have read the address before, because Node caches it.
- */
-const detectResets = (socket: Socket): void => {
-  const { push } = socket
-  socket.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
-    if (chunk !== null || socket.remoteAddress !== undefined) return push.call(socket, chunk, encoding)
-    socket.destroy(reset())
-    return false
   }
 }
 

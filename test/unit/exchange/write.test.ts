@@ -20,6 +20,7 @@ const contextOf = (steps: string[], spread: () => Promise<void> = async () => {}
     invalidate: () => steps.push('invalidate'),
     quarantine: () => steps.push('quarantine'),
     purge: () => 0,
+    someTargets: () => [],
     written: () => undefined,
   } as unknown as Cache,
   writes: createWritesInFlight(),

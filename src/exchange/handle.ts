@@ -140,7 +140,7 @@ const reportBypass = (
 /** Does what was decided. What a read or a write says of the cache is in `Cache-Status`. */
 const act = (deps: HandleDeps, requestContext: ValidatedContext, decision: Decision): ResponseOrPromise => {
   const { record } = requestContext
-  const send = async (outgoing: Outgoing): Promise<GatewayResponse> => {
+  const forwardOutgoing = async (outgoing: Outgoing): Promise<GatewayResponse> => {
     const response = await forward(deps, outgoing)
     if (outgoing.effect !== 'write') noticeTasks(deps, requestContext, response)
     return response
@@ -155,14 +155,14 @@ const act = (deps: HandleDeps, requestContext: ValidatedContext, decision: Decis
         return responseList(deps.budget, requestContext, requestContext.meaning.parts, (item) =>
           handle(deps, item),
         )
-      return inCache(() => readThrough(deps, asKeyed(requestContext), decision.caching, send))
+      return inCache(() => readThrough(deps, asKeyed(requestContext), decision.caching, forwardOutgoing))
     case 'pass': {
       const own = lastRecipient(requestContext)
       if (own !== undefined) return own
       record.cache = 'bypass'
       reportBypass(deps, requestContext, decision.reason)
       return inCache(async () => {
-        const response = await send(passedOn(requestContext))
+        const response = await forwardOutgoing(passedOn(requestContext))
         const { reason } = decision
         return reason === undefined ? response : withStatus(response, { reason: 'bypass', detail: reason })
       })
@@ -171,7 +171,7 @@ const act = (deps: HandleDeps, requestContext: ValidatedContext, decision: Decis
       record.cache = 'bypass'
       reportBypass(deps, requestContext, decision.uncacheable)
       return inCache(async () => {
-        const response = await write(deps, requestContext, send)
+        const response = await write(deps, requestContext, forwardOutgoing)
         const { uncacheable } = decision
         if (uncacheable !== undefined) return withStatus(response, { reason: 'bypass', detail: uncacheable })
         // A write of which more is known says why it dropped less than everything.

@@ -49,7 +49,7 @@ export const readThrough = (
   deps: CacheDeps,
   requestContext: ValidatedContext,
   caching: ReadCaching,
-  fetch: (outgoing: Outgoing) => ResponseOrPromise,
+  forwardOutgoing: (outgoing: Outgoing) => ResponseOrPromise,
 ): ResponseOrPromise => {
   // Where the gateway answers CORS itself, a stored response must not depend on the Origin of the first request.
   const stripsOrigin = requestContext.service.responses.cors !== undefined
@@ -64,7 +64,7 @@ export const readThrough = (
     deps.forwarding,
   )
   const reply = deps.cache.response(read, (extra) =>
-    fetch({
+    forwardOutgoing({
       context: requestContext,
       effect: 'read',
       // A precondition of a POST is about what it changes (RFC 9110 §13.2.1): the response is fetched whole.

@@ -219,67 +219,75 @@ class TooManySteps extends Error {}
 
 const tooLong: readonly SchemaFault[] = [{ pointer: '', detail: 'takes too long to check' }]
 
-/** Checks values against schemas of one document. Each schema is compiled on first use. */
-export const createSchemaChecker = (
-  definitions: ReadonlyMap<string, RequestSchema>,
-  formats: 'assert' | 'annotate' = 'assert',
-): SchemaChecker => {
-  // Validation is synchronous, so that one variable serves all.
-  let exactNow = noExactIntegers
-  let stepsLeft = 0
-  const count = (more: number): void => {
-    stepsLeft -= more
-    if (stepsLeft < 0) throw new TooManySteps()
+/** The keywords that are checked in another way than the library checks them, with the steps that a check may still take. */
+class CountedKeywords {
+  readonly #formats: 'assert' | 'annotate'
+  // Validation is synchronous, so that one value serves all.
+  exactNow = noExactIntegers
+  stepsLeft = 0
+
+  constructor(formats: 'assert' | 'annotate') {
+    this.#formats = formats
   }
+
+  readonly #count = (more: number): void => {
+    this.stepsLeft -= more
+    if (this.stepsLeft < 0) throw new TooManySteps()
+  }
+
   /** Equal values have equal texts: members in the order of their names. */
-  const comparable = (value: unknown): string => {
+  readonly #comparable = (value: unknown): string => {
     if (!isNested(value)) {
-      count(1)
+      this.#count(1)
       return JSON.stringify(value)
     }
     const size = flatSize(value)
-    count(size === undefined ? stepsOfList : 2 + size / namesOfStep)
+    this.#count(size === undefined ? stepsOfList : 2 + size / namesOfStep)
     if (size !== undefined) return JSON.stringify(value)
     const text = Array.isArray(value)
-      ? `[${value.map(comparable).join()}]`
+      ? `[${value.map(this.#comparable).join()}]`
       : `{${Object.entries(value)
           .sort(([a], [b]) => (a < b ? -1 : 1))
-          .map(([name, inner]) => `${JSON.stringify(name)}:${comparable(inner)}`)
+          .map(([name, inner]) => `${JSON.stringify(name)}:${this.#comparable(inner)}`)
           .join()}}`
-    count(text.length / charactersOfStep)
+    this.#count(text.length / charactersOfStep)
     return text
   }
-  const listed = memoizeByObject((values: readonly unknown[]) => {
-    stepsLeft = Number.POSITIVE_INFINITY
-    return listedIn(values, comparable)
+
+  readonly #listed = memoizeByObject((values: readonly unknown[]) => {
+    this.stepsLeft = Number.POSITIVE_INFINITY
+    return listedIn(values, this.#comparable)
   })
-  const areDifferent = (items: readonly unknown[], pointer: string): boolean => {
+
+  readonly #areDifferent = (items: readonly unknown[], pointer: string): boolean => {
     // Numbers, texts, booleans and null as they are; others, and integers that a double does not hold, by their texts.
     const values = new Set<unknown>()
     const texts = new Set<string>()
     for (const [index, item] of items.entries()) {
-      count(1)
-      const isLong = typeof item === 'number' && !Number.isSafeInteger(item) && exactNow.size > 0
-      const exact = isLong ? exactNow.get(`${pointer}/${index}`) : undefined
+      this.#count(1)
+      const isLong = typeof item === 'number' && !Number.isSafeInteger(item) && this.exactNow.size > 0
+      const exact = isLong ? this.exactNow.get(`${pointer}/${index}`) : undefined
       if (exact !== undefined) texts.add(exact)
-      else if (isNested(item)) texts.add(comparable(item))
+      else if (isNested(item)) texts.add(this.#comparable(item))
       else values.add(item)
     }
     return values.size + texts.size === items.length
   }
-  const fits = (value: number, pointer: string, schema: IntegerSchema): boolean => {
+
+  readonly #fits = (value: number, pointer: string, schema: IntegerSchema): boolean => {
     // A look-up takes as long as its pointer is.
-    count(1 + pointer.length / charactersOfStep)
-    const text = exactNow.get(pointer)
+    this.#count(1 + pointer.length / charactersOfStep)
+    const text = this.exactNow.get(pointer)
     return text === undefined ? fitsAsDouble(value, schema['format']) : fitsAsText(text, value, schema)
   }
-  const integerBounds = (context: KeywordCxt): void => {
+
+  readonly #integerBounds = (context: KeywordCxt): void => {
     const { gen, data, it, parentSchema } = context
     const isStrict = parentSchema['integerText'] === 'strict'
     const bounds = formatBounds(parentSchema['format'])
     // The other bounds are integers that a double holds: a double is beyond one exactly when its text is.
     if (!isStrict && bounds === undefined) return
-    const ref = (value: number, pointer: string): boolean => fits(value, pointer, parentSchema)
+    const ref = (value: number, pointer: string): boolean => this.#fits(value, pointer, parentSchema)
     const call = _`${gen.scopeValue('func', { ref })}(${data}, ${str`${_`instancePath`}${it.errorPath}`})`
     if (isStrict || bounds === undefined) {
       context.fail(_`!${call}`)
@@ -289,36 +297,40 @@ export const createSchemaChecker = (
     const inBounds = _`${data} > ${Number(bounds.min)} && ${data} < ${Number(bounds.max)}`
     context.fail(_`!(${inBounds}) && !${call}`)
   }
-  const multipleOf = (context: KeywordCxt): void => {
+
+  readonly #multipleOf = (context: KeywordCxt): void => {
     const { gen, data, it, schema } = context
     const of = decimalOf(String(schema))
     const isQuickMultiple = createQuickMultiple(of)
     const ref = (value: number, pointer: string): boolean => {
       const isKnown = isQuickMultiple(value)
       if (isKnown !== undefined) return isKnown
-      count(stepsOfDecimal + pointer.length / charactersOfStep)
-      return isMultiple(value, exactNow.get(pointer), of)
+      this.#count(stepsOfDecimal + pointer.length / charactersOfStep)
+      return isMultiple(value, this.exactNow.get(pointer), of)
     }
     const call = _`${gen.scopeValue('func', { ref })}(${data}, ${str`${_`instancePath`}${it.errorPath}`})`
     const isPlain = _`Number.isSafeInteger(${data}) && ${data} % ${schema} === 0`
     context.fail(Number.isSafeInteger(schema) ? _`!(${isPlain}) && !${call}` : _`!${call}`)
   }
-  const regExp = Object.assign(
+
+  readonly #regExp = Object.assign(
     (source: string) => {
       const pattern = safePattern(source)
       if (pattern === undefined) return anyText
       const test = (text: string): boolean => {
-        count(stepsOfPattern + pattern.stepsOf(text))
+        this.#count(stepsOfPattern + pattern.stepsOf(text))
         return pattern.test(text)
       }
       return { test, toString: pattern.toString }
     },
     { code: 'countedPattern' },
   )
-  const steps = ({ gen, schema }: KeywordCxt): void => {
-    gen.code(_`${gen.scopeValue('func', { ref: count })}(${schema})`)
+
+  readonly #steps = ({ gen, schema }: KeywordCxt): void => {
+    gen.code(_`${gen.scopeValue('func', { ref: this.#count })}(${schema})`)
   }
-  const prepare = (allErrors: boolean): Ajv2020 => {
+
+  prepare(allErrors: boolean): Ajv2020 {
     const ajv = new Ajv2020({
       strict: false,
       logger: false,
@@ -327,12 +339,12 @@ export const createSchemaChecker = (
       addUsedSchema: false,
       inlineRefs: false,
       allErrors,
-      code: { regExp },
+      code: { regExp: this.#regExp },
       formats: textFormats,
-      validateFormats: formats === 'assert',
+      validateFormats: this.#formats === 'assert',
     })
-    ajv.addKeyword({ keyword: 'integerBounds', type: 'number', error: noMessage, code: integerBounds })
-    ajv.addKeyword({ keyword: 'steps', before: 'not', schemaType: 'number', code: steps })
+    ajv.addKeyword({ keyword: 'integerBounds', type: 'number', error: noMessage, code: this.#integerBounds })
+    ajv.addKeyword({ keyword: 'steps', before: 'not', schemaType: 'number', code: this.#steps })
     // Those of the library count the characters of every text.
     for (const [keyword, operator] of lengthKeywords) {
       ajv.removeKeyword(keyword)
@@ -350,7 +362,7 @@ export const createSchemaChecker = (
       keyword: 'enum',
       schemaType: 'array',
       errors: false,
-      compile: (values: readonly unknown[]) => listed(values),
+      compile: (values: readonly unknown[]) => this.#listed(values),
     })
     // The one of the library divides doubles.
     ajv.removeKeyword('multipleOf')
@@ -359,7 +371,7 @@ export const createSchemaChecker = (
       type: 'number',
       schemaType: 'number',
       error: { message: '', params: ({ schema }) => _`{multipleOf: ${schema}}` },
-      code: multipleOf,
+      code: this.#multipleOf,
     })
     // The one of the library compares each item with each other one.
     ajv.removeKeyword('uniqueItems')
@@ -369,12 +381,20 @@ export const createSchemaChecker = (
       schemaType: 'boolean',
       errors: false,
       compile: (mustDiffer: boolean) => (items: readonly unknown[], context?: DataValidationCxt) =>
-        !mustDiffer || areDifferent(items, context?.instancePath ?? ''),
+        !mustDiffer || this.#areDifferent(items, context?.instancePath ?? ''),
     })
     return ajv
   }
-  const compiler = createSchemaCompiler(definitions, () => prepare(false), runnable)
-  const compilerForAll = createSchemaCompiler(definitions, () => prepare(true), runnable)
+}
+
+/** Checks values against schemas of one document. Each schema is compiled on first use. */
+export const createSchemaChecker = (
+  definitions: ReadonlyMap<string, RequestSchema>,
+  formats: 'assert' | 'annotate' = 'assert',
+): SchemaChecker => {
+  const keywords = new CountedKeywords(formats)
+  const compiler = createSchemaCompiler(definitions, () => keywords.prepare(false), runnable)
+  const compilerForAll = createSchemaCompiler(definitions, () => keywords.prepare(true), runnable)
   const check = (
     validate: Compiled,
     value: unknown,
@@ -382,15 +402,15 @@ export const createSchemaChecker = (
     max: number,
   ): readonly SchemaFault[] => {
     if (typeof validate !== 'function') return []
-    exactNow = exact
-    stepsLeft = max
+    keywords.exactNow = exact
+    keywords.stepsLeft = max
     try {
       return validate(value) === true ? [] : faultsOf(validate.errors ?? [])
     } catch (error) {
       if (error instanceof TooManySteps) return tooLong
       throw error
     } finally {
-      exactNow = noExactIntegers
+      keywords.exactNow = noExactIntegers
     }
   }
   function* checkInPieces(
@@ -404,7 +424,7 @@ export const createSchemaChecker = (
     const validate = yield* compiler.inPieces(schema)
     const faults = check(validate, value, exact, maxSteps(octets))
     if (faults.length === 0 || faults === tooLong || !isShort(value)) return faults
-    const left = stepsLeft
+    const left = keywords.stepsLeft
     const validateForAll = yield* compilerForAll.inPieces(schema)
     const allFaults = check(validateForAll, value, exact, left)
     return allFaults === tooLong ? faults : allFaults

@@ -1,6 +1,6 @@
 import type { CliPorts } from './cli-ports.ts'
 
-const everyMs = 3_000
+const everyMs = 2_000
 
 /** Says every few seconds what takes so long: a large document takes ten, and silence looks like a fault. */
 export const withProgress = async <Value>(

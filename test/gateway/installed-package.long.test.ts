@@ -218,8 +218,8 @@ describe('trellis init writes files of the package', () => {
   })
 
   test('without a folder it says what is missing', async () => {
-    expect((await trellis(['init', 'companion'])).stderr).toContain(
-      'init companion expects the folder to write to, e.g. trellis init companion ./companion',
+    expect((await trellis(['init', 'companion'])).stderr).toBe(
+      "trellis: missing required argument 'folder'\nTry: trellis init companion --help\n",
     )
   })
 })

@@ -71,6 +71,8 @@ export const createProgram = (ports: CliPorts, act: Act): Command => {
     .version(version, '-v, --version', 'show the version')
     .helpOption('-h, --help', 'show this help')
     .helpCommand('help [command]', 'show the help of a command')
+    // An option belongs to the command that it follows: `init --force`, and `init open --force`.
+    .enablePositionalOptions()
     .exitOverride()
     .configureOutput({
       writeOut: (text) => stdout.write(text),

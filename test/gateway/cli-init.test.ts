@@ -324,7 +324,7 @@ describe('trellis init writes nothing', () => {
       stderr: `trellis: ${initFile} exists already; --force replaces it\n`,
     })
     expect(await readFile(initFile, 'utf8')).toBe('mine: true\n')
-    expect((await init(['open'], true)).end).toBe(0)
+    for (const kind of [['open'], []]) expect((await init(kind, true)).end).toBe(0)
     await written()
   })
 

@@ -60,5 +60,10 @@ The URL is that of the service itself. Without a word it writes for any HTTP ser
       )
   // A word that is none of the kinds is refused with their list.
   const kind = new Argument('[kind]').choices(init.commands.map((command) => command.name()))
-  init.addArgument(kind).action(() => act(() => write({ kind: 'open', url: undefined }, false)))
+  init
+    .addArgument(kind)
+    .addOption(forceOption())
+    .action((_kind: undefined, { force = false }: ForceOption) =>
+      act(() => write({ kind: 'open', url: undefined }, force)),
+    )
 }

@@ -3883,13 +3883,36 @@ final class Trellis_Statement {
 		}
 	}
 
+	/** Seconds by which the clock of the files may differ. */
+	const CLOCK_SECONDS = 5;
+
+	/**
+	 * Whether code may be another one now: an upgrader is loaded, or a folder of code or a file of this request was written. WooCommerce asks
+	 * for the file system in each order, and writes its logs.
+	 */
+	private static function may_have_written_code( $files ) {
+		if ( ! $files instanceof WP_Filesystem_Direct || class_exists( 'WP_Upgrader', false ) || did_action( 'delete_plugin' ) || did_action( 'delete_theme' ) ) {
+			return true;
+		}
+		$since   = ( isset( $_SERVER['REQUEST_TIME'] ) ? (int) $_SERVER['REQUEST_TIME'] : time() ) - self::CLOCK_SECONDS;
+		$folders = array( ABSPATH, WP_PLUGIN_DIR, WPMU_PLUGIN_DIR, get_theme_root(), get_stylesheet_directory(), get_template_directory(), WP_LANG_DIR, WP_LANG_DIR . '/plugins', WP_LANG_DIR . '/themes' );
+		clearstatcache();
+		$drop_ins = preg_replace( '/^/', WP_CONTENT_DIR . '/', array( 'advanced-cache.php', 'db.php', 'object-cache.php' ) );
+		foreach ( array_merge( $folders, $drop_ins, get_included_files() ) as $path ) {
+			if ( file_exists( $path ) && filemtime( $path ) >= $since ) {
+				return true;
+			}
+		}
+		return false;
+	}
+
 	/** Where no statement of SQL is seen: another database object, code and other files, sessions of PHP that are stored after the end. */
 	private function may_write_elsewhere() {
 		$script = isset( $_SERVER['SCRIPT_NAME'] ) ? basename( (string) $_SERVER['SCRIPT_NAME'] ) : '';
 		return $GLOBALS['wpdb'] !== $this->database
 			|| ! has_filter( 'query', array( $this->changes, 'see' ) )
 			|| $_FILES
-			|| ! empty( $GLOBALS['wp_filesystem'] )
+			|| ! empty( $GLOBALS['wp_filesystem'] ) && self::may_have_written_code( $GLOBALS['wp_filesystem'] )
 			|| did_action( 'wp_ajax_edit-theme-plugin-file' )
 			|| in_array( $script, array( 'theme-editor.php', 'plugin-editor.php' ), true )
 			|| PHP_SESSION_ACTIVE === session_status() && 'user' === ini_get( 'session.save_handler' );

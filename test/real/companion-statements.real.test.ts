@@ -185,11 +185,19 @@ describeWith('php', 'the WordPress companion states what a request has written',
     ['a filter that is gone', `remove_all_filters( 'query' ); wp_send_json_success();`],
     [
       'files of the site',
-      `require_once ABSPATH . 'wp-admin/includes/file.php'; WP_Filesystem(); wp_send_json_success();`,
+      `require_once ABSPATH . 'wp-admin/includes/file.php'; WP_Filesystem(); $GLOBALS['wp_filesystem']->put_contents( WP_PLUGIN_DIR . '/hello.php', '<?php' ); wp_send_json_success();`,
     ],
   ])('silence: %s', async (_, code) => {
     await acts(code)
     expect((await act()).text).toBe('')
+  })
+
+  test('a request that asks for the file system, and writes no code, has written nothing', async () => {
+    await acts(
+      `require_once ABSPATH . 'wp-admin/includes/file.php'; WP_Filesystem(); wp_send_json_success();`,
+    )
+    // What was copied for this test is new code.
+    await expect.poll(async () => (await act()).text, { timeout: 40_000, interval: 1_000 }).toBe('nothing')
   })
 
   test('silence: a file is uploaded', async () => {

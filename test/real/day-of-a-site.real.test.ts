@@ -36,7 +36,7 @@ describeSite('the day of a real WordPress with the companion', () => {
     ['blog', 0.92],
     ['headless', 0.85],
   ])(
-    `%s: of ${reads} reads beside an editor, shoppers, bots and cron no hit is older than what WordPress says (SEED=${seed})`,
+    `%s: of ${reads} reads beside an editor, carts, bots and cron no hit is older than what WordPress says (SEED=${seed})`,
     async (day, goal) => {
       const outcome = await playDay({ day, withCompanion, reads, seed, ...(isLong ? {} : { pages: 40 }) })
       report(day, outcome)

@@ -194,7 +194,8 @@ export const playDay = async (options: DayOptions): Promise<DayOutcome> => {
     // What is done for the first time is noted in the database, which drops more than later times: passwords, the editor's screen.
     for (const { changes, others } of [nextEvents(), nextEvents()])
       for (const event of [...changes, ...others]) await warmUp.send(event)
-    await warmUp.read(targets)
+    // What a first reading stores for later ones keeps some of them from being stored.
+    for (let pass = 0; pass < 3; pass += 1) await warmUp.read(targets)
     const day = new Day(world)
     const nextTarget = wantedTargets(pages, random)
     for (let done = 0; done < reads; done += readsOfRound)

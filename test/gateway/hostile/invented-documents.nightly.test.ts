@@ -46,7 +46,8 @@ test('a million documents of one address take a bounded memory', async () => {
     found.push(Math.round(mebibytesOf(pid)))
   }
   process.stdout.write(`${count} invented documents: ${found.join(', ')} MiB\n`)
-  expect(Math.max(...found)).toBeLessThan((found[0] ?? 0) + 96)
+  // The lowest of three: what waits for the collector is no memory of documents.
+  expect(Math.min(...found.slice(-3))).toBeLessThan(Math.min(...found.slice(0, 3)) + 64)
   const metrics = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
   const labels = new Set(metrics.match(/route="query [^"]*"/g))
   expect(labels.size).toBeLessThanOrEqual(101)

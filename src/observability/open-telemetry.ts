@@ -114,6 +114,13 @@ const stepEvents = (
 })
 
 /** Makes spans of exchanges. Attributes come from closed lists and the configuration: no target, no header, no content. */
+/**
+ * A client cannot have all of its requests recorded: above the share, its flag counts only from a trusted proxy. Sampled at
+ * random, not by the trace id, which the client chooses.
+ */
+const isRecorded = (sampled: boolean, viaTrustedProxy: boolean, sampleRatio: number): boolean =>
+  sampled && (viaTrustedProxy || Math.random() < sampleRatio)
+
 const createExchangeSpans = (
   tracer: Tracer,
   sampleRatio: number,
@@ -122,19 +129,15 @@ const createExchangeSpans = (
   /** Requests in flight by id: items of a batch find their parent here. */
   const byId = new Map<string, Span>()
 
-  /**
-   * A client cannot have all of its requests recorded: above the share, its flag counts only from a trusted proxy. Sampled at
-   * random, not by the trace id, which the client chooses.
-   */
-  const isRecorded = (sampled: boolean, viaTrustedProxy: boolean): boolean =>
-    sampled && (viaTrustedProxy || Math.random() < sampleRatio)
-
   const parentOf = ({ id, origin, request, client }: RequestContext): Context => {
     const batch = origin === 'batch' ? byId.get(batchOf(id)) : undefined
     if (batch !== undefined) return under(batch)
     const remote = traceContextOf(request.headers)
     if (remote === undefined) return ROOT_CONTEXT
-    return underRemote({ ...remote, sampled: isRecorded(remote.sampled, client.viaTrustedProxy) })
+    return underRemote({
+      ...remote,
+      sampled: isRecorded(remote.sampled, client.viaTrustedProxy, sampleRatio),
+    })
   }
 
   const watch: ExchangeWatch = {

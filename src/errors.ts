@@ -84,6 +84,10 @@ const rows = {
     retryable: false,
     message: 'The request was carried out, but a cache in front of the gateway may still show older data.',
   },
+  unknown_build: {
+    status: 409,
+    message: 'The build named by Trellis-Build is not known: begin another one.',
+  },
   upstream_suspended: {
     status: 503,
     fault: 'upstream',

@@ -67,6 +67,12 @@ const operations: Readonly<Record<string, Operation>> = {
     content: { urls: texts, wait: flag },
     status: 202,
   },
+  'POST /builds': {
+    summary: 'Begins a build of a site generator; with since, tells what has changed since that build',
+    content: { since: text },
+    status: 201,
+  },
+  'GET /builds/{build}': { summary: 'What has changed since a build' },
   'POST /changes': {
     summary: 'Changes that a service reports, with its own token (docs/changes.md)',
     content: {},

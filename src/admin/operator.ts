@@ -73,6 +73,21 @@ export type WarmResponse = {
   }[]
 }
 
+/** What has changed since a build of a site generator. */
+export type BuildChanges = {
+  /** How many URLs the build has read. */
+  readonly reads: number
+  /** URLs whose responses are others now, or may be. */
+  readonly changed: readonly string[]
+  /** Something changed between two reads of the build: some of its pages may show the state before, and others the state after. */
+  readonly torn: boolean
+  /** Its reads are not known any more: everything may have changed. */
+  readonly everything: boolean
+}
+
+/** `changes`: since the build that it follows; undefined where it follows none. */
+type BegunBuild = { readonly build: string; readonly changes: BuildChanges | undefined }
+
 export type EntriesQuery = { readonly sort: 'size' | 'hits' | 'age'; readonly limit: number }
 
 type AskedRequest = {
@@ -93,6 +108,11 @@ export type Operator = {
   purge(request: PurgeRequest): PurgeOutcome | Promise<PurgeOutcome>
   /** Fetches public URLs or paths with anonymous GETs, in the background or until they are there. */
   warm(request: WarmRequest): WarmResponse | Promise<WarmResponse>
+  /** Undefined: the build that is named is not known. */
+  readonly builds: {
+    begin(since: string | undefined): Promise<BegunBuild | undefined>
+    changes(build: string): Promise<BuildChanges | undefined>
+  }
   /** Has its own credential: the token of a service. */
   readonly changes: Pick<ChangeFeeds, 'admit' | 'receive'>
   entries(query: EntriesQuery): readonly unknown[] | Promise<readonly unknown[]>

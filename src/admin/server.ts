@@ -19,6 +19,7 @@ import type { MetricSnapshot } from '../observability/metrics.ts'
 import { packageFile } from '../package-file.ts'
 import { type AdminRequest, createAccess, isWithoutContent } from './access.ts'
 import { adminDocument } from './admin-document.ts'
+import { addBuilds } from './builds.ts'
 import { addChanges, changesPath } from './changes.ts'
 import { compressTexts } from './compress-texts.ts'
 import { addDiagnosis } from './diagnosis.ts'
@@ -405,6 +406,7 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
   )
   addPurge(server, options)
   addChanges(server, options.operator, sendProblem)
+  addBuilds(server, options.operator, sendProblem)
   addDiagnosis(server, {
     ...options,
     invalid: (reply, code, detail) => sendProblem(reply, 400, code, detail),

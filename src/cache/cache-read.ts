@@ -3,6 +3,7 @@ import { parseCacheControl } from '../http/headers/caching-headers.ts'
 import { type HeaderLines, type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import type { GatewayResponse, ResponseOrPromise } from '../http/message.ts'
 import { isHead } from '../http/methods.ts'
+import type { BuildReading } from './builds.ts'
 import type { CachePolicy } from './decide-caching.ts'
 import type { ForwardReason, ReadOutcome, StatusDetail } from './events.ts'
 import type { ReadStep } from './read-steps.ts'
@@ -114,6 +115,8 @@ export type CacheRead = {
   readonly contentId?: string
   /** What its key has beside the meaning of the target, so that other readers of the same may have another key. */
   readonly splitBy?: 'key-header' | 'key-parameter' | undefined
+  /** Of a build of a site generator; absent for other reads. */
+  readonly build?: BuildReading | undefined
   /** Called at each step, for its trace; absent where it is not traced. */
   readonly step?: ((step: ReadStep) => void) | undefined
   readonly signal: AbortSignal

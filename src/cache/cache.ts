@@ -1,5 +1,6 @@
 import { type Clock, readClock } from '../clock.ts'
 import type { ByteBudget } from '../http/bounds/byte-budget.ts'
+import { type BuildReading, type BuildReport, Builds } from './builds.ts'
 import type { CacheRead, Forward } from './cache-read.ts'
 import { type CacheEntry, type EntryOrder, listEntries } from './entries.ts'
 import type { CacheEvent, InvalidationCause } from './events.ts'
@@ -44,6 +45,7 @@ export class Cache {
   readonly #options: CacheOptions
   readonly #store: MemoryStore
   readonly #log = new InvalidationLog(maxTrackedTags)
+  readonly #builds: Builds
   readonly #storage: ResponseStorage
   readonly #fetches: InFlightFetches
   readonly #invalidation: CacheInvalidation
@@ -54,6 +56,7 @@ export class Cache {
     const { clock, report, budget, maxEntryBytes, lease, tier } = options
     this.#options = options
     const log = this.#log
+    const builds = new Builds(clock.now)
     const store = new MemoryStore({
       maxBytes: options.maxBytes,
       maxHeapBytes: options.maxHeapBytes,
@@ -75,6 +78,7 @@ export class Cache {
     )
     const responder = new Responder(encodings)
     const reuse = createReuse(store, lease)
+    this.#builds = builds
     this.#store = store
     this.#storage = storage
     this.#fetches = fetches
@@ -89,7 +93,15 @@ export class Cache {
       clock,
       report,
     })
-    this.#invalidation = new CacheInvalidation({ store, log, quarantined, fetches, clock, report })
+    this.#invalidation = new CacheInvalidation({
+      store,
+      log,
+      quarantined,
+      fetches,
+      builds,
+      clock,
+      report,
+    })
     this.verification = createVerification({ store, log, quarantined, lease, clock })
   }
 
@@ -144,11 +156,28 @@ export class Cache {
 
   /** Is what a response was made of still stored? Otherwise it may have been invalidated since. */
   stillStores(stored: { readonly key: string }): boolean {
-    const { lease, clock } = this.#options
-    return (
-      (lease === undefined || lease.isCurrent(readClock(clock))) &&
-      this.#store.peek(stored.key).some((variant) => variant === stored)
-    )
+    return this.#isConnected() && this.#store.peek(stored.key).some((variant) => variant === stored)
+  }
+
+  /** See Builds for these. */
+  beginBuild(id: string, since: string | undefined): void {
+    this.#builds.begin(id, since)
+  }
+
+  buildReading(id: string, url: string, key: string): BuildReading | undefined {
+    return this.#builds.reading(id, url, key)
+  }
+
+  doubtfulOfBuild(id: string): readonly string[] {
+    return this.#builds.doubtful(id)
+  }
+
+  compareBuild(id: string): Promise<void> {
+    return this.#builds.compare(id, (key) => (this.#isConnected() ? this.#store.peek(key) : []))
+  }
+
+  buildReport(id: string): BuildReport | undefined {
+    return this.#builds.report(id, this.#isConnected())
   }
 
   /** Largest or oldest first; for the admin side. */
@@ -163,6 +192,12 @@ export class Cache {
   close(): void {
     this.#fetches.abortAll()
     this.#store.clear()
+  }
+
+  /** Do the invalidations of other processes arrive? */
+  #isConnected(): boolean {
+    const { lease, clock } = this.#options
+    return lease === undefined || lease.isCurrent(readClock(clock))
   }
 }
 

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, readClock } from '../clock.ts'
 import { redactTarget } from '../http/targets.ts'
+import type { Builds } from './builds.ts'
 import { partsOfKey, targetKey } from './cache-read.ts'
 import type { CacheEvent, InvalidationCause } from './events.ts'
 import type { InFlightFetches } from './fetch/collapse.ts'
@@ -110,6 +111,7 @@ type InvalidationOptions = {
   readonly log: InvalidationLog
   readonly quarantined: QuarantinedTags
   readonly fetches: InFlightFetches
+  readonly builds: Builds
   readonly clock: Clock
   readonly report: (event: CacheEvent) => void
 }
@@ -194,6 +196,24 @@ const isUnder = ({
   }
 }
 
+/** Of the entries that the store finds for a selector, those that it means. */
+const keysMeantBy = (selector: PurgeSelector): ((key: string) => boolean) => {
+  switch (selector.kind) {
+    case 'target':
+      return selector.host === undefined ? every : (key) => partsOfKey(key).host === selector.host
+    case 'prefix':
+      return isUnder(selector)
+    case 'matching':
+      return (key) => {
+        const { service, target } = partsOfKey(key)
+        return selector.matches(service, target)
+      }
+    case 'tag':
+    case 'all':
+      return every
+  }
+}
+
 /** Sums up the results; yields where readers may be served. */
 function* visiting(
   { entries, isMeant }: Selection,
@@ -224,6 +244,7 @@ export class CacheInvalidation {
   readonly #quarantined: QuarantinedTags
   readonly #fetches: InFlightFetches
   readonly #clock: Clock
+  readonly #builds: Builds
   readonly #report: (event: CacheEvent) => void
   #isSweeping = false
 
@@ -233,6 +254,7 @@ export class CacheInvalidation {
     this.#quarantined = options.quarantined
     this.#fetches = options.fetches
     this.#clock = options.clock
+    this.#builds = options.builds
     this.#report = options.report
   }
 
@@ -244,6 +266,7 @@ export class CacheInvalidation {
   invalidate(tags: readonly string[], by: InvalidationCause = 'write', shownBy?: string | undefined): number {
     if (tags.length === 0) return 0
     this.#log.record(tags, shownBy)
+    this.#builds.invalidated(tags)
     const isLarge = this.#store.countWithTags(tags) > keysPerTurn
     const remove = this.#removal(isLarge)
     let entries = 0
@@ -315,34 +338,32 @@ export class CacheInvalidation {
   }
 
   #select(selector: PurgeSelector): Selection {
+    const isMeant = keysMeantBy(selector)
     switch (selector.kind) {
       case 'target':
-        return {
-          entries: [...this.#store.withTag(targetKey(selector.service, selector.target))],
-          isMeant: selector.host === undefined ? every : (key) => partsOfKey(key).host === selector.host,
-        }
+        return { entries: [...this.#store.withTag(targetKey(selector.service, selector.target))], isMeant }
       case 'tag':
-        return { entries: [...this.#store.withTag(selector.tag)], isMeant: every }
+        return { entries: [...this.#store.withTag(selector.tag)], isMeant }
       case 'prefix':
-        return { entries: this.#store.all(), isMeant: isUnder(selector) }
-      case 'all':
-        return { entries: this.#store.all(), isMeant: every }
       case 'matching':
-        return {
-          entries: this.#store.all(),
-          isMeant: (key) => {
-            const { service, target } = partsOfKey(key)
-            return selector.matches(service, target)
-          },
-        }
+      case 'all':
+        return { entries: this.#store.all(), isMeant }
     }
   }
 
   #record(selector: PurgeSelector): void {
-    if (selector.kind === 'target') this.#log.record([targetKey(selector.service, selector.target)])
-    else if (selector.kind === 'tag') this.#log.record([selector.tag])
-    // No tag describes the selection of the others.
-    else this.#log.recordAll()
+    if (selector.kind === 'target') this.#recordTag(targetKey(selector.service, selector.target))
+    else if (selector.kind === 'tag') this.#recordTag(selector.tag)
+    else {
+      // No tag describes the selection of the others.
+      this.#log.recordAll()
+      this.#builds.invalidatedWhere(keysMeantBy(selector))
+    }
+  }
+
+  #recordTag(tag: string): void {
+    this.#log.record([tag])
+    this.#builds.invalidated([tag])
   }
 
   #expiry(): (entry: StoredVariants) => number {

@@ -2,6 +2,7 @@ import { type Clock, type Moment, readClock } from '../clock.ts'
 import { createFairTurns } from '../http/bounds/fair-turns.ts'
 import { varyKey } from '../http/headers/caching-headers.ts'
 import { isHead } from '../http/methods.ts'
+import type { BuildReading } from './builds.ts'
 import {
   type CacheRead,
   type CacheResponse,
@@ -17,12 +18,19 @@ import {
   OutcomeDecision,
   type WaitingReader,
 } from './fetch/after-outcome.ts'
-import type { CollapsedFetch, FetchOutcome, FetchStart, InFlightFetches } from './fetch/collapse.ts'
+import type {
+  CollapsedFetch,
+  FetchOutcome,
+  FetchStart,
+  InFlightFetches,
+  StreamEnd,
+} from './fetch/collapse.ts'
 import type { Lease, Reuse } from './policy/reuse.ts'
 import type { FetchStep, ReadStep } from './read-steps.ts'
 import type { PerhapsLater, Responder } from './respond/responder.ts'
 import type { HitForPass } from './store/hit-for-pass.ts'
 import type { MemoryStore } from './store/memory-store.ts'
+import { isSuperseded } from './store/response-storage.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 import type { InvalidationLog } from './store/tag-index.ts'
 
@@ -82,6 +90,21 @@ class Reader {
     this.forward = forward
     this.at = at
   }
+}
+
+/** What a build is answered with, as soon as its tags are known. */
+const recordOutcome = (
+  build: BuildReading,
+  outcome: FetchOutcome | StreamEnd,
+  since: number,
+  log: InvalidationLog,
+): void => {
+  if (outcome.kind === 'streaming') void outcome.end.then((end) => recordOutcome(build, end, since, log))
+  else if (outcome.kind === 'shareable') {
+    const { stored, notStored } = outcome
+    const mayBeOlder = notStored === 'overtaken' || notStored === 'unsettled' || notStored === 'unreadable'
+    build.used(stored, !mayBeOlder && !isSuperseded(log, stored, since))
+  } else build.usedUnknown()
 }
 
 type ReaderStep = Exclude<ReadStep, FetchStep>
@@ -174,6 +197,7 @@ export class CacheReads {
     const { reuse, read, at } = reader
     if (reuse?.step !== 'hit') throw outOfOrder(reader)
     reuse.stored.hits += 1
+    read.build?.used(reuse.stored, true)
     reader.response = this.#options.responder.hit(reuse.stored, read, reuse.ageMs, at)
     return undefined
   }
@@ -183,6 +207,7 @@ export class CacheReads {
     const { reuse, read, forward, at } = reader
     if (reuse?.step !== 'stale-while-revalidate') throw outOfOrder(reader)
     const { responder, report } = this.#options
+    read.build?.used(reuse.stored, false)
     this.#revalidateInBackground(read, forward, reuse.stored)
     report({ kind: 'served-stale', service: read.service, reason: 'revalidating' })
     reader.response = responder.stale(reuse.stored, read, at, 'revalidating')
@@ -230,18 +255,23 @@ export class CacheReads {
     const { outcome, waiting } = reader
     if (outcome === undefined || waiting === undefined) throw outOfOrder(reader)
     const after = this.#outcomes.after(outcome, waiting)
-    if (!(after instanceof Promise)) {
-      reader.after = after
-      return after.step
-    }
+    if (!(after instanceof Promise)) return this.#decided(reader, after)
     after.then(
-      (decided) => {
-        reader.after = decided
-        this.#goOn(reader, decided.step)
-      },
+      (decided) => this.#goOn(reader, this.#decided(reader, decided)),
       (error: unknown) => this.#fail(reader, error),
     )
     return undefined
+  }
+
+  #decided(reader: Reader, after: AfterOutcome): ReaderStep {
+    const { read, outcome, waiting } = reader
+    reader.after = after
+    if (read.build !== undefined && outcome !== undefined && waiting !== undefined) {
+      if (after.step === 'stale-if-error') read.build.usedUnknown()
+      else if (after.step === 'respond')
+        recordOutcome(read.build, outcome, waiting.fetch.since, this.#options.log)
+    }
+    return after.step
   }
 
   /** The fetch did not serve it: something stored meanwhile may, and otherwise it waits again. */
@@ -252,6 +282,7 @@ export class CacheReads {
     const reuse = this.#options.reuse(read, at)
     if (reuse.step === 'hit') {
       const { responder } = this.#options
+      read.build?.used(reuse.stored, true)
       reader.after = {
         step: 'respond',
         response: () => responder.collapsed(reuse.stored, read, first.reason, at),

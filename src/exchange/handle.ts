@@ -17,6 +17,7 @@ import { lastRecipient } from './forward/max-forwards.ts'
 import type { Outgoing } from './forward/outgoing.ts'
 import { type ForwardDeps, forward, passedOn } from './forward.ts'
 import type { CacheDeps, ExchangeWatch } from './ports.ts'
+import { buildReading } from './read/build-reading.ts'
 import { responseList } from './read/list-of-requests.ts'
 import { readThrough } from './read.ts'
 import { asKeyed, type HandleBatch, type RequestContext, type ValidatedContext } from './request-context.ts'
@@ -147,6 +148,8 @@ const act = (deps: HandleDeps, requestContext: ValidatedContext, decision: Decis
   }
   const inCache = (run: () => ResponseOrPromise): ResponseOrPromise =>
     inSpan(deps.spans, requestContext, 'cache', run, (response) => response)
+  if (decision.kind === 'own' || decision.kind === 'pass')
+    buildReading(deps, requestContext, '')?.usedUnknown()
   switch (decision.kind) {
     case 'own':
       return respondLocally(deps, requestContext, decision)

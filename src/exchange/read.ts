@@ -6,6 +6,7 @@ import { isPost } from '../http/methods.ts'
 import { codingsToStore } from './forward/accepted-codings.ts'
 import type { Outgoing } from './forward/outgoing.ts'
 import type { CacheDeps } from './ports.ts'
+import { buildReading } from './read/build-reading.ts'
 import { ExchangeRead } from './read/exchange-read.ts'
 import { partitionFor, type ReadCaching } from './read/partition.ts'
 import type { ValidatedContext } from './request-context.ts'
@@ -63,6 +64,7 @@ export const readThrough = (
     stripped,
     deps.forwarding,
   )
+  read.build = buildReading(deps, requestContext, read.key)
   const reply = deps.cache.response(read, (extra) =>
     forwardOutgoing({
       context: requestContext,

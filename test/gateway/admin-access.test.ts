@@ -36,6 +36,7 @@ const startAdmin = async (token: string): Promise<Side> => {
       config: () => ({ secret: 'shown to operators only' }),
       openApi: () => Buffer.from('{}'),
       drain: () => undefined,
+      builds: { begin: async () => undefined, changes: async () => undefined },
       changes: {
         admit: () => ({ kind: 'refused', reason: 'no-credential', detail: '' }),
         receive: async () => ({ kind: 'refused', reason: 'no-credential', detail: '' }),

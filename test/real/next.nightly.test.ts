@@ -14,8 +14,13 @@ import { describeWith } from '../support/requirements.ts'
 import { blocksOf } from '../support/shown-commands.ts'
 
 const run = promisify(execFile)
+type Release = { readonly version: string; readonly hasUseCache: boolean }
+/** The newest, and the last of the one before, which has no `'use cache'`. */
+const releases: readonly Release[] = [
+  { version: '16.4.6', hasUseCache: true },
+  { version: '15.5.29', hasUseCache: false },
+]
 const packages = [
-  'next@16.4.6',
   'react@19.3.1',
   'react-dom@19.3.1',
   'typescript@5.9.3',
@@ -58,7 +63,7 @@ const layout = `export default function Layout({ children }: { children: React.R
 }
 `
 
-describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next.md shows', () => {
+const theFrontEnd = ({ version: release, hasUseCache }: Release): void => {
   const versions = new Map<string, number>()
   /** What the first process showed of what the build had made. */
   const builtPages: number[] = []
@@ -67,6 +72,7 @@ describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next
   let origin: Origin
   let gateway: TestGateway
   let next: RunningProcess
+  const instances: RunningProcess[] = []
   let address: string
 
   const write = (id: number): Promise<Response> =>
@@ -74,6 +80,22 @@ describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next
       method: 'POST',
       headers: { 'Content-Type': 'application/json', Authorization: 'Basic YTpi' },
       body: '{"title":"x"}',
+    })
+
+  const receiverAt = (url: string) => ({ type: 'next', url: `${url}/api/purge`, secret, onFailure: 'refuse' })
+  /** The gateway with these instances of the front end. */
+  const configured = (urls: readonly string[]) => ({
+    services: {
+      blog: siteService(origin.origin, {
+        cache: { rules: [{ match: 'GET /site/v2/**', ttl: '10m' }] },
+        downstream: { tags: 'Surrogate-Key', receivers: urls.map(receiverAt) },
+      }),
+    },
+  })
+  const build = (): Promise<unknown> =>
+    run(process.execPath, [join(folder, 'node_modules/next/dist/bin/next'), 'build', folder], {
+      cwd: folder,
+      env: { ...process.env, NEXT_TELEMETRY_DISABLED: '1', NODE_ENV: 'production' },
     })
 
   const startNext = async (port: number): Promise<RunningProcess> => {
@@ -85,7 +107,7 @@ describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next
       },
     )
     await untilReady(program, async () => {
-      const response = await fetch(`${address}/api/purge`, { method: 'POST', body: '{}' })
+      const response = await fetch(`http://127.0.0.1:${port}/api/purge`, { method: 'POST', body: '{}' })
       if (response.status !== 403) throw new Error(`status ${response.status}`)
     })
     return program
@@ -106,17 +128,7 @@ describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next
       }
       wire.respond({ headers: { 'Content-Type': 'application/json' }, content: JSON.stringify(post) })
     })
-    gateway = await startTestGateway({
-      services: {
-        blog: siteService(origin.origin, {
-          cache: { rules: [{ match: 'GET /site/v2/**', ttl: '10m' }] },
-          downstream: {
-            tags: 'Surrogate-Key',
-            receivers: [{ type: 'next', url: `${address}/api/purge`, secret, onFailure: 'refuse' }],
-          },
-        }),
-      },
-    })
+    gateway = await startTestGateway(configured([address]))
     folder = await mkdtemp(join(tmpdir(), 'trellis-next-'))
     const fromGateway = (module: string): string =>
       module.replace('http://127.0.0.1:8080/wp-json', gateway.publicAddress + root)
@@ -129,26 +141,24 @@ describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next
     ])
     const files = {
       'package.json': '{"private":true}',
-      'next.config.mjs': configuration,
+      'next.config.mjs': hasUseCache ? configuration : configuration.replace(/.*cacheComponents.*\n/, ''),
       'app/layout.tsx': layout,
       'app/posts/[id]/page.tsx': page,
       'app/api/purge/route.ts': purgeRoute,
-      'app/front/page.tsx': builtPage('../read'),
+      'app/front/page.tsx': builtPage(hasUseCache ? '../read' : '../fetched-read'),
       'app/fetched/page.tsx': builtPage('../fetched-read'),
-      'app/read.ts': fromGateway(readModule),
+      'app/read.ts': fromGateway(hasUseCache ? readModule : fetchModule),
       'app/fetched-read.ts': fromGateway(fetchModule),
     }
     for (const [name, text] of Object.entries(files)) {
       await mkdir(dirname(join(folder, name)), { recursive: true })
       await writeFile(join(folder, name), text)
     }
-    await run('npm', ['install', '--silent', '--no-audit', '--no-fund', ...packages, `./${tarball.trim()}`], {
-      cwd: folder,
-    })
-    await run(process.execPath, [join(folder, 'node_modules/next/dist/bin/next'), 'build', folder], {
-      cwd: folder,
-      env: { ...process.env, NEXT_TELEMETRY_DISABLED: '1', NODE_ENV: 'production' },
-    })
+    await run('npm', [
+      ...['install', '--silent', '--no-audit', '--no-fund'],
+      ...[`next@${release}`, ...packages, `./${tarball.trim()}`],
+    ], { cwd: folder })
+    await build()
     // The pages of the build are older than what the process will serve.
     versions.set('4', 1)
     await fetch(`${gateway.adminAddress}/cache/purge`, {
@@ -165,14 +175,14 @@ describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next
     })
   }, 600_000)
   afterAll(async () => {
-    await next?.stop(0)
+    for (const one of [next, ...instances]) await one?.stop(0)
     await gateway?.close()
     await origin?.close()
     await rm(folder, { recursive: true, force: true })
   })
 
-  const shownAt = async (path: string): Promise<number> => {
-    const response = await fetch(address + path)
+  const shownAt = async (path: string, at = address): Promise<number> => {
+    const response = await fetch(at + path)
     const [, version] = /<h1>version (\d+)<\/h1>/.exec(await response.text()) ?? []
     return Number(version)
   }
@@ -211,7 +221,7 @@ describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next
     }
     await Promise.all(readers)
     process.stdout.write(
-      `Next.js: ${count} pages, ${reads} reads of the upstream, ${writes} writes, ${older.length} older\n`,
+      `Next.js ${release}: ${count} pages, ${reads} reads of the upstream, ${writes} writes, ${older.length} older\n`,
     )
     expect(older).toEqual([])
     expect(count).toBeGreaterThan(writes)
@@ -277,4 +287,57 @@ describeWith('chromium', 'a Next.js that reads through the gateway, as docs/next
     },
     300_000,
   )
-})
+
+  test('a deploy while writes go on: no page of the new build is older than a write', async () => {
+    const port = Number(new URL(address).port)
+    let isBuilt = false
+    const writing = async (): Promise<void> => {
+      while (!isBuilt) expect((await write(4)).status).toBe(200)
+    }
+    const built = build().finally(() => {
+      isBuilt = true
+    })
+    await Promise.all([built, writing()])
+    const version = versions.get('4')
+    await next.stop()
+    next = await startNext(port)
+    for (const path of ['/front', '/fetched', '/posts/4']) expect(await shownAt(path)).toBe(version)
+    await expect.poll(async () => (await write(4)).status, { timeout: 40_000 }).toBe(200)
+    for (const path of ['/front', '/fetched', '/posts/4']) expect(await shownAt(path)).toBe(versions.get('4'))
+  }, 300_000)
+
+  test('from one instance to three and back: each shows every acknowledged write', async () => {
+    const older: string[] = []
+    const compare = async (urls: readonly string[]): Promise<void> => {
+      await expect.poll(async () => (await write(4)).status, { timeout: 40_000 }).toBe(200)
+      for (let nth = 0; nth < 5; nth += 1) {
+        expect((await write(4)).status).toBe(200)
+        const min = versions.get('4') ?? 0
+        for (const url of urls)
+          for (const path of ['/front', '/fetched', '/posts/4']) {
+            const version = await shownAt(path, url)
+            if (!(version >= min)) older.push(`${url}${path}: ${version} after ${min}`)
+          }
+      }
+    }
+    const urls = [address]
+    for (let nth = 0; nth < 2; nth += 1) {
+      const port = await freePort()
+      instances.push(await startNext(port))
+      urls.push(`http://127.0.0.1:${port}`)
+    }
+    expect(await gateway.put(configured(urls))).toMatchObject({ kind: 'applied' })
+    await compare(urls)
+    expect(await gateway.put(configured([address]))).toMatchObject({ kind: 'applied' })
+    for (const one of instances.splice(0)) await one.stop(0)
+    await compare([address])
+    expect(older).toEqual([])
+  }, 300_000)
+}
+
+for (const release of releases)
+  describeWith(
+    'chromium',
+    `a Next.js ${release.version} that reads through the gateway, as docs/next.md shows`,
+    () => theFrontEnd(release),
+  )

@@ -181,11 +181,14 @@ export type Lease = { isCurrent(at: Moment): boolean }
 
 /** Decides by what is stored for a read; without a current lease as if nothing were stored, not even for a validation or on error. */
 export const createReuse = (
-  store: Pick<MemoryStore, 'variants'>,
+  store: Pick<MemoryStore, 'variants' | 'peek'>,
   lease: Lease | undefined,
 ): ((read: CacheRead, at: Moment) => Reuse) => {
-  const ofStored = (read: CacheRead, at: Moment): Reuse =>
-    decideReuse(store.variants(read.key), read, read.policy.profile, at)
+  const ofStored = (read: CacheRead, at: Moment): Reuse => {
+    // A build reads everything once: what readers use stays the most recently used.
+    const variants = read.build === undefined ? store.variants(read.key) : store.peek(read.key)
+    return decideReuse(variants, read, read.policy.profile, at)
+  }
   return (read, at) => {
     // What is stored for a token that has expired is for nobody any more.
     const isOver = read.policy.endsAt !== undefined && read.policy.endsAt <= at.now

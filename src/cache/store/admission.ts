@@ -6,6 +6,8 @@ export type AdmissionMode = 'always' | 'second-request'
 /** Responses that are requested once must not evict those that are requested often. */
 export type Admission = {
   admits(key: string): boolean
+  /** A build reads everything once: its responses evict none. */
+  admitsOfBuild(): boolean
 }
 
 type AdmissionOptions = {
@@ -25,11 +27,13 @@ const slots = 65_536
  * keys. A newer key overwrites the slot of an older one, which then needs another request.
  */
 export const createAdmission = ({ mode, usedShare }: AdmissionOptions): Admission => {
-  if (mode === 'always') return { admits: () => true }
+  const admitsOfBuild = (): boolean => usedShare() < fullShare
+  if (mode === 'always') return { admits: () => true, admitsOfBuild }
   const salt = randomBytes(16)
   const fingerprints = new Uint32Array(slots)
 
   return {
+    admitsOfBuild,
     admits: (key) => {
       if (usedShare() < fullShare) return true
       const hash = createHmac('sha256', salt).update(key).digest()

@@ -118,7 +118,7 @@ export class ResponseStorage {
 
   /** `since`: number of the last invalidation when the response was requested. Returns why it is not stored. */
   storeIfCurrent(
-    read: Pick<CacheRead, 'forDownstream' | 'policy'>,
+    read: Pick<CacheRead, 'forDownstream' | 'policy' | 'build'>,
     stored: StoredResponse,
     since: number,
   ): NoStoreReason | undefined {
@@ -130,7 +130,7 @@ export class ResponseStorage {
     if (variants.some((variant) => variant.order > stored.order && variant.varyKey === stored.varyKey)) {
       return 'overtaken'
     }
-    if (variants.length === 0 && !this.#admission.admits(stored.key)) return 'not-admitted'
+    if (variants.length === 0 && !this.#admits(read, stored)) return 'not-admitted'
     addForDownstream(read, stored)
     return this.#store.put(stored) ? undefined : 'too-large'
   }
@@ -150,6 +150,10 @@ export class ResponseStorage {
         : { kind: 'not-stored', service: read.service, route: read.route, reason: notStored },
     )
     return { stored, notStored }
+  }
+
+  #admits({ build }: Pick<CacheRead, 'build'>, { key }: StoredResponse): boolean {
+    return build === undefined ? this.#admission.admits(key) : this.#admission.admitsOfBuild()
   }
 
   #disputed(stored: StoredResponse, since: number): NoStoreReason | undefined {

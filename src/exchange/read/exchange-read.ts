@@ -41,6 +41,7 @@ export class ExchangeRead implements CacheRead {
   readonly policy: CachePolicy
   readonly compresses: boolean
   readonly step: CacheRead['step']
+  build: CacheRead['build'] = undefined
 
   constructor(
     context: ValidatedContext,

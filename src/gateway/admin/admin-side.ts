@@ -7,6 +7,7 @@ import type { GatewayParts } from '../gateway-parts.ts'
 import { openWebSockets } from '../parts/public-side.ts'
 import { metricsOf, scrapeOf } from '../workers.ts'
 import { currentOperator } from './operator.ts'
+import { operatorBuilds } from './operator-builds.ts'
 
 /** Values that metrics read at each scrape. */
 const readAtScrape = ({
@@ -55,7 +56,7 @@ export class AdminSide {
       token: config.admin.token.reveal(),
       operator: currentOperator(
         () => current.get().operator,
-        { ...orders, changes: feeds },
+        { ...orders, changes: feeds, builds: operatorBuilds(parts.operatorCache) },
         { ...createDiagnosis({ history, logLevel, now: clock.now, worker }), purged: history.purged },
       ),
       scrape: (accept) => scrapeOf(worker, metrics, accept),

@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { BuildChanges } from '../../admin/operator.ts'
+import type { BuildReport } from '../../cache/builds.ts'
 import type { Cache } from '../../cache/cache.ts'
 import { targetKey } from '../../cache/cache-read.ts'
 import type { CacheEntry, EntryOrder } from '../../cache/entries.ts'
@@ -8,9 +10,13 @@ import type { WorkerLink, WorkerRequest } from '../../cluster/worker-link.ts'
 import type { WritesInFlight } from '../../exchange/ports.ts'
 import type { Broadcast } from '../parts/broadcast.ts'
 import type { Warmer, WarmResult, WarmTarget } from '../parts/warmer.ts'
+import { respondToBuildQuestion, type BuildQuestion, mergedChanges } from './operator-builds.ts'
 
 export type OperatorCacheParts = {
-  readonly cache: Pick<Cache, 'purgeInTurns' | 'entries' | 'topUsed'>
+  readonly cache: Pick<
+    Cache,
+    'purgeInTurns' | 'entries' | 'topUsed' | 'beginBuild' | 'buildReport' | 'compareBuild' | 'doubtfulOfBuild'
+  >
   readonly openWrites: Pick<WritesInFlight['open'], 'reaching'>
   readonly warmer: Pick<Warmer, 'add'>
   /** Drops what invalidations reach in other processes and in front of the gateway. */
@@ -67,9 +73,14 @@ export type CacheRequest =
       /** `waitMs`: how long to wait for the results; 0: they are not asked for. */
       readonly content: { readonly targets: readonly WarmTarget[]; readonly waitMs: number }
     }
+  | { readonly topic: 'build'; readonly content: BuildQuestion }
 
 export const isWaiting = ({ topic, content }: WorkerRequest): boolean =>
-  topic === 'warm' && (content as Extract<CacheRequest, { topic: 'warm' }>['content']).waitMs > 0
+  topic === 'build' ||
+  (topic === 'warm' && (content as Extract<CacheRequest, { topic: 'warm' }>['content']).waitMs > 0)
+
+/** Longest time that a request of the admin side waits for fetches. */
+export const longestWaitMs = 45_000
 
 type Warmed = { readonly added: number; readonly results: readonly (WarmResult | null)[] }
 
@@ -113,6 +124,8 @@ export const respondToCacheRequest = (
       return cache.topUsed(content.selectors, content.limit)
     case 'warm':
       return warmWithin(warmer, content.targets, content.waitMs)
+    case 'build':
+      return respondToBuildQuestion(cache, content, (targets) => warmWithin(warmer, targets, longestWaitMs))
   }
 }
 
@@ -154,6 +167,9 @@ export const operatorCache = (parts: OperatorCacheParts) => {
       const lists = await ask<readonly UsedTarget[]>({ topic: 'most-used', content: { selectors, limit } })
       return topTargets(lists.flat(), limit)
     },
+    /** Begins a build, tells what has changed since another one, or both. Undefined: that one is not known. */
+    build: async (question: BuildQuestion): Promise<BuildChanges | undefined> =>
+      mergedChanges(await ask<BuildReport | null>({ topic: 'build', content: question })),
     /** Fetches the targets in the background, in every process that has its own memory. `added`: how many. */
     warm: async (targets: readonly WarmTarget[], waitMs: number): Promise<Warmed> => {
       const responses = await ask<Warmed>({ topic: 'warm', content: { targets, waitMs } })

@@ -21,7 +21,7 @@ import { explainAt } from '../explain.ts'
 import { explanationSentences } from '../explain-sentences.ts'
 import type { WarmTarget } from '../parts/warmer.ts'
 import { type BuiltService, withoutRoot } from '../snapshot/build-service.ts'
-import type { OperatorCache } from './operator-cache.ts'
+import { longestWaitMs, type OperatorCache } from './operator-cache.ts'
 import {
   type AskedService,
   canonicalTarget,
@@ -162,9 +162,6 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
   return { kind: 'purged', entries, warming: used.length === 0 ? 0 : (await parts.cache.warm(used, 0)).added }
 }
 
-/** Longest time that a request of the admin side waits for the fetches. */
-const longestWaitMs = 45_000
-
 /** Fetches the URLs; a URL without a GET is refused with the reason. */
 const warmCache = async (parts: PurgeParts, { urls, wait }: WarmRequest): Promise<WarmResponse> => {
   const targets: (WarmTarget & { readonly url: string })[] = []
@@ -191,7 +188,7 @@ const warmCache = async (parts: PurgeParts, { urls, wait }: WarmRequest): Promis
 }
 
 /** The parts that depend on the configuration in use. */
-export type SnapshotOperator = Omit<Operator, 'reload' | 'drain' | 'changes' | keyof Diagnosis>
+export type SnapshotOperator = Omit<Operator, 'reload' | 'drain' | 'changes' | 'builds' | keyof Diagnosis>
 
 const purgeRecord = ({ selections, mode, service }: PurgeRequest, entries: number): PurgeRecord => {
   const [first, ...more] = selections
@@ -207,7 +204,7 @@ const purgeRecord = ({ selections, mode, service }: PurgeRequest, entries: numbe
 /** Implements the admin side for the configuration in use. */
 export const currentOperator = (
   current: () => SnapshotOperator,
-  lasting: Pick<Operator, 'reload' | 'drain' | 'changes'>,
+  lasting: Pick<Operator, 'reload' | 'drain' | 'changes' | 'builds'>,
   { purged, ...diagnosis }: Diagnosis & Pick<History, 'purged'>,
 ): Operator => ({
   ...lasting,

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../clock.ts'
 import type { ConfigSnapshot } from '../../exchange/config-snapshot.ts'
 import type { WarmedEvent } from '../../exchange/events.ts'
@@ -120,6 +121,8 @@ export const createWarmer = (options: WarmerOptions) => {
   const { clock, limits, report } = options
   const waiting = new Map<string, Waiting>()
   const stop = new AbortController()
+  // Each fetch in flight listens; Node warns of more than ten.
+  setMaxListeners(0, stop.signal)
   let inFlight = 0
   let mayBeginAt = 0
   let timer: NodeJS.Timeout | undefined

@@ -24,6 +24,8 @@ const harmless: readonly string[] = [
   ...['if-unmodified-since', 'max-forwards', 'origin', 'priority', 'range', 'referer', 'user-agent'],
   // These two have rules of their own.
   ...['authorization', 'cookie'],
+  // Site generators, for this gateway alone.
+  'trellis-build',
   // Browsers.
   ...['access-control-request-headers', 'access-control-request-method', 'alt-used', 'available-dictionary'],
   ...['dictionary-id', 'device-memory', 'dnt', 'downlink', 'dpr', 'ect', 'idempotency-key', 'purpose', 'rtt'],

@@ -170,7 +170,10 @@ const proxyHeaders = {
 const notForwarded = {
   connection: connectionHeaders,
   /** The gateway writes them itself, or leaves them to the connection to the upstream. */
-  own: ['host', 'content-length', 'expect', 'accept-encoding', 'via', 'x-request-id', 'trellis-nonce'],
+  own: [
+    ...['host', 'content-length', 'expect', 'accept-encoding', 'via', 'x-request-id', 'trellis-nonce'],
+    'trellis-build',
+  ],
   method: ['x-http-method', 'x-method', 'x-http-verb', 'x-tunnel-method'],
   target: [
     'x-request-uri',

@@ -1,0 +1,314 @@
+import { createHash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
+import { targetKeyOf } from './cache-read.ts'
+import type { StoredResponse } from './store/stored-response.ts'
+import { createTagIndex, type TagHolder } from './store/tag-index.ts'
+
+/** Builds whose reads are kept; of more, the one that was used longest ago is forgotten. */
+const maxBuilds = 64
+/** For the reads of all builds together: some 30,000 with ten tags each. */
+const maxBytes = 64 * 1024 * 1024
+const maxAgeMs = 30 * 86_400_000
+
+/** Measured as for a stored response: an object with its entries, and a tag in the index. */
+const overheadBytes = 400
+const overheadOfTag = 96
+
+const hashedPerTurn = 4 * 1024 * 1024
+const releasedPerTurn = 1_000
+
+/** What one URL gave a build. */
+type BuildRead = TagHolder & {
+  /** As the build sent it; several URLs may have one key. */
+  readonly url: string
+  readonly varyKey: string
+  /** Undefined: the response was not one that can be compared, and counts as changed. */
+  readonly digest: string | undefined
+  /** How many builds have it: a build shares what it takes over with the one that it follows. */
+  holders: number
+  /** Since when it may be another one, by the wall clock: several processes compare it. */
+  doubtfulSince: number | undefined
+  /** Since when it is known to be another one. */
+  changedSince: number | undefined
+}
+
+class Build {
+  readonly reads = new Map<string, BuildRead>()
+  /** Names of the reads that it has taken over. */
+  readonly inherited = new Set<string>()
+  usedAt: number
+  lastReadAt = 0
+  /** Its reads were too many to be kept. */
+  isOverflowed = false
+
+  constructor(now: number) {
+    this.usedAt = now
+  }
+}
+
+/** What one process knows of a build. `changed`: URLs. */
+export type BuildReport = {
+  readonly reads: number
+  readonly changed: readonly string[]
+  /** When the first of the changes was; null without any. Sent between processes as JSON. */
+  readonly changedAt: number | null
+  readonly lastReadAt: number
+  /** Its reads are not known any more: everything may have changed. */
+  readonly isOverflowed: boolean
+}
+
+/** Takes what a request of a build is answered with. */
+export type BuildReading = {
+  /** `isCurrent`: nothing that it shows has been invalidated since it was requested. */
+  used(stored: StoredResponse, isCurrent: boolean): void
+  /** A response that cannot be compared with a later one. */
+  usedUnknown(): void
+}
+
+/** Headers that differ between two responses with the same content. */
+const volatileHeaders: ReadonlySet<string> = new Set([
+  ...['date', 'expires', 'age', 'etag', 'last-modified', 'cache-control'],
+])
+
+/** Equal for two responses from which a site generator makes the same page. */
+const digestOf = ({ status, headers, content }: StoredResponse): string => {
+  const hash = createHash('sha256').update(`${status}\n`)
+  for (let at = 0; at + 1 < headers.length; at += 2) {
+    const name = headers[at]?.toLowerCase() ?? ''
+    if (!volatileHeaders.has(name)) hash.update(`${name}:${headers[at + 1]}\n`)
+  }
+  return hash.update('\n').update(content).digest('base64url')
+}
+
+const weightOf = ({ url, key, tags }: Pick<BuildRead, 'url' | 'key' | 'tags'>): number =>
+  tags.reduce((bytes, tag) => bytes + tag.length + overheadOfTag, overheadBytes + 2 * url.length + key.length)
+
+const isCurrent = ({ doubtfulSince, changedSince }: BuildRead): boolean =>
+  doubtfulSince === undefined && changedSince === undefined
+
+/**
+ * What builds of site generators have read, and which of it may have changed since: each read has the tags of its response, and an
+ * invalidation puts it in doubt. A read in doubt is compared with what is stored now.
+ */
+export class Builds {
+  readonly #now: () => number
+  /** Least recently used first. */
+  readonly #builds = new Map<string, Build>()
+  readonly #index = createTagIndex<BuildRead>()
+  /** No build has them; they are still in the index. */
+  readonly #released: BuildRead[] = []
+  #isSweeping = false
+  #bytes = 0
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** `since`: what of its reads has not changed counts as read by the new build. */
+  begin(id: string, since: string | undefined): void {
+    const followed = since === undefined ? undefined : this.#use(since)
+    const build = new Build(this.#now())
+    this.#builds.set(id, build)
+    if (followed !== undefined) {
+      build.isOverflowed = followed.isOverflowed
+      for (const [name, read] of followed.reads) {
+        if (!isCurrent(read) || read.digest === undefined) continue
+        read.holders += 1
+        build.reads.set(name, read)
+        build.inherited.add(name)
+      }
+    }
+    this.#evict(build)
+  }
+
+  /** Undefined: no such build was begun, or it is forgotten. */
+  reading(id: string, url: string, key: string): BuildReading | undefined {
+    const build = this.#builds.get(id)
+    if (build === undefined) return undefined
+    const name = `${url}\n${key}`
+    return {
+      used: (stored, isCurrent) => this.#used(id, build, name, stored, isCurrent),
+      usedUnknown: () => this.#usedUnknown(id, build, name, key),
+    }
+  }
+
+  invalidated(tags: readonly string[]): void {
+    if (this.#index.size === 0) return
+    const now = this.#now()
+    for (const tag of tags) for (const read of this.#index.holders(tag)) read.doubtfulSince ??= now
+  }
+
+  invalidatedWhere(isMeant: (key: string) => boolean): void {
+    const now = this.#now()
+    for (const { reads } of this.#builds.values())
+      for (const read of reads.values())
+        if (read.doubtfulSince === undefined && isMeant(read.key)) read.doubtfulSince = now
+  }
+
+  /** Keys of the reads in doubt that can be compared. */
+  doubtful(id: string): readonly string[] {
+    const reads = [...(this.#builds.get(id)?.reads.values() ?? [])]
+    const doubtful = reads.filter(
+      (read) => read.digest !== undefined && read.changedSince === undefined && !isCurrent(read),
+    )
+    return [...new Set(doubtful.map(({ key }) => key))]
+  }
+
+  /** Compares the reads in doubt with what is stored at that moment, which is current. */
+  async compare(id: string, variantsOf: (key: string) => readonly StoredResponse[]): Promise<void> {
+    const build = this.#builds.get(id)
+    if (build === undefined) return
+    let hashedBytes = 0
+    for (const [name, read] of [...build.reads]) {
+      if (hashedBytes > hashedPerTurn) {
+        await setImmediate()
+        hashedBytes = 0
+      }
+      if (read.doubtfulSince === undefined || read.digest === undefined) continue
+      const stored = variantsOf(read.key).find((variant) => variant.varyKey === read.varyKey)
+      if (stored === undefined || build.reads.get(name) !== read) continue
+      hashedBytes += stored.content.length + overheadBytes
+      this.#compared(build, name, read, stored, true)
+    }
+  }
+
+  /** `isConnected`: invalidations of other processes arrive. */
+  report(id: string, isConnected: boolean): BuildReport | undefined {
+    const build = this.#use(id)
+    if (build === undefined) return undefined
+    const { reads, lastReadAt, isOverflowed } = build
+    const changed = [...reads.values()].filter(
+      (read) => !isConnected || read.digest === undefined || !isCurrent(read),
+    )
+    const times = changed.flatMap(({ changedSince, doubtfulSince }) => changedSince ?? doubtfulSince ?? [])
+    return {
+      reads: reads.size,
+      changed: [...new Set(changed.map(({ url }) => url))],
+      changedAt: times.length === 0 ? null : times.reduce((first, time) => Math.min(first, time)),
+      lastReadAt,
+      isOverflowed,
+    }
+  }
+
+  #use(id: string): Build | undefined {
+    const build = this.#builds.get(id)
+    if (build === undefined) return undefined
+    build.usedAt = this.#now()
+    this.#builds.delete(id)
+    this.#builds.set(id, build)
+    return build
+  }
+
+  #used(id: string, build: Build, name: string, stored: StoredResponse, isCurrent: boolean): void {
+    const now = this.#now()
+    build.lastReadAt = now
+    const before = build.reads.get(name)
+    const isInherited = build.inherited.has(name)
+    if (before?.digest !== undefined && !isInherited) this.#compared(build, name, before, stored, isCurrent)
+    else {
+      const unknown = before !== undefined && !isInherited ? { changedSince: now } : {}
+      this.#set(build, name, {
+        ...this.#readOf(name, stored, isCurrent ? undefined : now),
+        ...unknown,
+      })
+    }
+    this.#evict(this.#use(id))
+  }
+
+  #usedUnknown(id: string, build: Build, name: string, key: string): void {
+    build.lastReadAt = this.#now()
+    const before = build.reads.get(name)
+    if (before === undefined || build.inherited.has(name))
+      this.#set(build, name, {
+        url: name.slice(0, name.indexOf('\n')),
+        key,
+        tags: [],
+        positions: undefined,
+        varyKey: '',
+        digest: undefined,
+        holders: 0,
+        doubtfulSince: undefined,
+        changedSince: undefined,
+      })
+    else before.changedSince ??= this.#now()
+    this.#evict(this.#use(id))
+  }
+
+  #readOf(name: string, stored: StoredResponse, doubtfulSince: number | undefined): BuildRead {
+    return {
+      url: name.slice(0, name.indexOf('\n')),
+      key: stored.key,
+      tags: [targetKeyOf(stored.key), ...stored.tags],
+      positions: undefined,
+      varyKey: stored.varyKey,
+      digest: digestOf(stored),
+      holders: 0,
+      doubtfulSince,
+      changedSince: undefined,
+    }
+  }
+
+  /** The same content clears the doubt. Another one is never forgotten: pages were made of the first. */
+  #compared(build: Build, name: string, read: BuildRead, stored: StoredResponse, isCurrent: boolean): void {
+    const now = this.#now()
+    const next = this.#readOf(name, stored, isCurrent ? undefined : (read.doubtfulSince ?? now))
+    if (next.digest !== read.digest) {
+      read.changedSince ??= read.doubtfulSince ?? now
+      return
+    }
+    const isInherited = build.inherited.has(name)
+    this.#set(build, name, { ...next, changedSince: read.changedSince })
+    if (isInherited) build.inherited.add(name)
+  }
+
+  #set(build: Build, name: string, read: BuildRead): void {
+    if (build.isOverflowed) return
+    const before = build.reads.get(name)
+    if (before !== undefined && this.#release(before)) this.#index.remove(before)
+    build.reads.set(name, read)
+    build.inherited.delete(name)
+    read.holders = 1
+    this.#index.add(read)
+    this.#bytes += weightOf(read)
+  }
+
+  /** True where no other build has it. */
+  #release(read: BuildRead): boolean {
+    read.holders -= 1
+    if (read.holders > 0) return false
+    this.#bytes -= weightOf(read)
+    return true
+  }
+
+  #clear(build: Build): void {
+    for (const read of build.reads.values()) if (this.#release(read)) this.#released.push(read)
+    build.reads.clear()
+    build.inherited.clear()
+    void this.#sweep()
+  }
+
+  /** To remove a read from the index takes as long as it has tags. */
+  async #sweep(): Promise<void> {
+    if (this.#isSweeping) return
+    this.#isSweeping = true
+    while (this.#released.length > 0) {
+      for (const read of this.#released.splice(-releasedPerTurn)) this.#index.remove(read)
+      await setImmediate()
+    }
+    this.#isSweeping = false
+  }
+
+  /** Forgets builds that are too old or too many; of one that is too large by itself, its reads. */
+  #evict(used: Build | undefined): void {
+    const oldest = this.#now() - maxAgeMs
+    for (const [id, build] of this.#builds) {
+      const isTooMuch = this.#builds.size > maxBuilds || this.#bytes > maxBytes || build.usedAt < oldest
+      if (!isTooMuch || build === used) break
+      this.#clear(build)
+      this.#builds.delete(id)
+    }
+    if (this.#bytes <= maxBytes || used === undefined) return
+    this.#clear(used)
+    used.isOverflowed = true
+  }
+}

@@ -1,0 +1,176 @@
+import { beforeEach, describe, expect, test } from 'vitest'
+import { Builds } from '../../../src/cache/builds.ts'
+import { cacheKey } from '../../../src/cache/cache-read.ts'
+import {
+  createStoredResponse,
+  type StoredResponse,
+  setTags,
+} from '../../../src/cache/store/stored-response.ts'
+
+const keyOf = (target: string): string => cacheKey({ service: 'blog', target, partition: 'public' })
+
+const policy = { profile: 'safe', ttlMs: 60_000 } as never
+
+const stored = (
+  target: string,
+  content: string,
+  tags: readonly string[] = [],
+  headers: string[] = [],
+): StoredResponse =>
+  setTags(
+    createStoredResponse({
+      key: keyOf(target),
+      head: { status: 200, headers: ['Content-Type', 'text/plain', ...headers] },
+      content: Buffer.from(content),
+      selecting: { sentHeader: () => undefined } as never,
+      times: {
+        requested: { now: 0, monotonic: 0 },
+        received: { now: 0, monotonic: 0 },
+      },
+      policy,
+      upstreamTag: undefined,
+      order: 1,
+      codedFrom: Number.MAX_SAFE_INTEGER,
+      forms: [],
+    }),
+    tags,
+  )
+
+describe('reads of builds', () => {
+  let now: number
+  let builds: Builds
+  const read = (
+    id: string,
+    target: string,
+    content: string,
+    tags: readonly string[] = [],
+    isCurrent = true,
+  ): void => builds.reading(id, target, keyOf(target))?.used(stored(target, content, tags), isCurrent)
+  const changed = (id: string): readonly string[] | undefined => builds.report(id, true)?.changed
+
+  beforeEach(() => {
+    now = 1_000
+    builds = new Builds(() => now)
+    builds.begin('a', undefined)
+  })
+
+  test('an invalidation of a tag puts what has it in doubt, and nothing else', () => {
+    read('a', '/1', 'x', ['post-1'])
+    read('a', '/2', 'y', ['post-2'])
+    builds.invalidated(['post-1', 'post-9'])
+    expect(changed('a')).toEqual(['/1'])
+  })
+
+  test('the same content clears the doubt, another one does not', async () => {
+    read('a', '/1', 'x', ['post-1'])
+    read('a', '/2', 'y', ['post-2'])
+    builds.invalidatedWhere(() => true)
+    expect(builds.doubtful('a')).toEqual([keyOf('/1'), keyOf('/2')])
+    await builds.compare('a', (key) => [
+      key === keyOf('/1') ? stored('/1', 'x', ['post-1']) : stored('/2', 'z'),
+    ])
+    expect(changed('a')).toEqual(['/2'])
+    expect(builds.doubtful('a')).toEqual([])
+    builds.invalidated(['post-1'])
+    expect(changed('a')?.toSorted()).toEqual(['/1', '/2'])
+  })
+
+  test('headers count, but not those that differ each time', () => {
+    const first = stored('/1', 'x', [], ['X-WP-Total', '1', 'Date', 'Mon'])
+    const reading = builds.reading('a', '/1', keyOf('/1'))
+    reading?.used(first, true)
+    reading?.used(stored('/1', 'x', [], ['X-WP-Total', '1', 'Date', 'Tue']), true)
+    expect(changed('a')).toEqual([])
+    reading?.used(stored('/1', 'x', [], ['X-WP-Total', '2']), true)
+    expect(changed('a')).toEqual(['/1'])
+  })
+
+  test('what has been shown in two versions stays changed, though the first comes back', () => {
+    read('a', '/1', 'x')
+    read('a', '/1', 'y')
+    read('a', '/1', 'x')
+    expect(changed('a')).toEqual(['/1'])
+  })
+
+  test('a response that may be older than a write is in doubt from the start', () => {
+    read('a', '/1', 'x', [], false)
+    expect(changed('a')).toEqual(['/1'])
+  })
+
+  test('what cannot be compared always counts as changed, and does not say that the build is torn', () => {
+    builds.reading('a', '/1', '')?.usedUnknown()
+    expect(builds.report('a', true)).toMatchObject({ changed: ['/1'], changedAt: null })
+  })
+
+  test('cut off from the other processes, everything counts as changed', () => {
+    read('a', '/1', 'x')
+    expect(builds.report('a', false)?.changed).toEqual(['/1'])
+  })
+
+  test('tells when the first change was, and when the last read', () => {
+    read('a', '/1', 'x', ['post-1'])
+    now = 2_000
+    builds.invalidated(['post-1'])
+    now = 3_000
+    builds.invalidated(['post-1'])
+    read('a', '/2', 'y')
+    expect(builds.report('a', true)).toMatchObject({ changedAt: 2_000, lastReadAt: 3_000 })
+  })
+
+  test('a build that follows another one has what of it is current, until it reads that itself', () => {
+    read('a', '/1', 'x', ['post-1'])
+    read('a', '/2', 'y', ['post-2'])
+    builds.invalidated(['post-1'])
+    builds.begin('b', 'a')
+    expect(builds.report('b', true)).toMatchObject({ reads: 1, changed: [] })
+    read('b', '/1', 'new', ['post-1'])
+    builds.invalidated(['post-2'])
+    expect(changed('b')).toEqual(['/2'])
+    read('b', '/2', 'newer', ['post-2'])
+    expect(changed('b')).toEqual([])
+    expect(changed('a')).toEqual(['/1', '/2'])
+  })
+
+  test('a tag that a response has gained counts', () => {
+    read('a', '/1', 'x', ['post-1'])
+    builds.invalidated(['post-1'])
+    read('a', '/1', 'x', ['post-1', 'term-1'])
+    expect(changed('a')).toEqual([])
+    builds.invalidated(['term-1'])
+    expect(changed('a')).toEqual(['/1'])
+  })
+
+  test('an id that was not begun is no build', () => {
+    expect(builds.reading('b', '/1', '')).toBeUndefined()
+    expect(builds.report('b', true)).toBeUndefined()
+  })
+
+  test('of more than 64 builds, the one that was used longest ago is forgotten', () => {
+    for (let nth = 0; nth < 63; nth += 1) builds.begin(`n${nth}`, undefined)
+    builds.report('a', true)
+    builds.begin('last', undefined)
+    expect(builds.report('a', true)).toBeDefined()
+    expect(builds.report('n0', true)).toBeUndefined()
+    expect(builds.report('n1', true)).toBeDefined()
+  })
+
+  test('a build of 30 days ago is forgotten', () => {
+    now += 31 * 86_400_000
+    builds.begin('b', undefined)
+    expect(builds.report('a', true)).toBeUndefined()
+  })
+
+  test('a build with more reads than there is memory for has changed as a whole', () => {
+    const tags = Array.from({ length: 100 }, (_, at) => `tag-${at}`)
+    read('a', '/1', 'x')
+    builds.begin('b', undefined)
+    for (let at = 0; at < 8_000; at += 1) read('b', `/${at}`, 'x', tags)
+    expect(builds.report('a', true)).toBeUndefined()
+    expect(builds.report('b', true)).toMatchObject({ reads: 0, isOverflowed: true })
+    builds.begin('c', 'b')
+    expect(builds.report('c', true)).toMatchObject({ isOverflowed: true })
+    builds.begin('d', undefined)
+    read('d', '/1', 'x', ['post-1'])
+    expect(builds.report('d', true)).toMatchObject({ reads: 1, isOverflowed: false })
+  })
+})

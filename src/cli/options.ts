@@ -90,6 +90,13 @@ export const adminConfigOption = (): Option =>
 
 export const waitOption = (): Option => flag('--wait', 'until all have been fetched')
 
+export const sinceOption = (): Option =>
+  option(
+    '--since <build>',
+    'the build that this one follows; default: none, everything is to be built',
+    once(textOf('the id of a build, as trellis changed prints it', (id) => id !== '')),
+  )
+
 export const demoOption = (): Option =>
   flag('--demo', 'the configuration of the demo, with two embedded upstreams').conflicts('config')
 

@@ -172,7 +172,7 @@ describe('without a token', () => {
     const document = adminDocument() as { paths: Record<string, object> }
     expect(await new Validator().validate(structuredClone(document))).toMatchObject({ valid: true })
     const described = Object.entries(document.paths).flatMap(([path, methods]) =>
-      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace('{name}', ':name')}`),
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path.replace(/\{(\w+)\}/, ':$1')}`),
     )
     const files = /^(?:HEAD |GET \/(?:docs|status)\/)/
     expect(described.sort()).toEqual(side.routes.filter((route) => !files.test(route)).sort())

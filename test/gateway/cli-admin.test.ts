@@ -255,3 +255,14 @@ describe('trellis warm --wait', () => {
     })
   })
 })
+
+test('trellis changed begins a build, and lists what has changed since another one', async () => {
+  const first = JSON.parse((await run(['changed', '--json'])).stdout)
+  expect(first).toEqual({ build: expect.any(String), everything: true })
+  await fetch(`${gateway.publicAddress}/a`, { headers: { 'Trellis-Build': first.build } })
+  const { end, stdout } = await run(['changed', '--since', first.build])
+  expect(end).toBe(0)
+  expect(stdout).toMatch(/^build +[\w-]{36}\nchanged +0 of 1 URL changed since the build before\n$/)
+  const unknown = await run(['changed', '--since', 'of-yesterday'])
+  expect(unknown.stderr).toContain('No such build is known')
+})

@@ -1,4 +1,4 @@
-import type { WarmResponse } from '../../admin/operator.ts'
+import type { BuildChanges, WarmResponse } from '../../admin/operator.ts'
 import type { StatusReport } from '../../admin/status-report.ts'
 import { parsedJson } from '../../http/json-text.ts'
 import type { AdminAddress } from '../admin-address.ts'
@@ -167,6 +167,25 @@ export const warm = (command: AdminCommand, urls: readonly string[], wait: boole
           [`${countText(warming, 'URL')} fetched in the background\n`, ...refusedLines({ refused })].join(''),
         ({ refused }) => (refused.length === 0 ? 'ok' : 'adminFailed'),
       )
+
+/** Without changes where the build follows none. */
+type BegunBuild = Partial<BuildChanges> & { readonly build: string }
+
+const changedText = ({ build, reads = 0, changed = [], torn, everything }: BegunBuild): string => {
+  const verdict = everything
+    ? 'build every page: what earlier builds have read is not known'
+    : `${changed.length} of ${countText(reads, 'URL')} changed since the build before`
+  const tornLine = torn ? [['torn', 'a write fell into the build before'] as const] : []
+  return textTable([
+    ['build', build],
+    ['changed', verdict],
+    ...tornLine,
+    ...changed.map((url) => ['', url] as const),
+  ])
+}
+
+export const changed = (command: AdminCommand, since: string | undefined): Promise<ExitReason> =>
+  run<BegunBuild>(command, ['/builds', since === undefined ? {} : { since }], changedText)
 
 const mebibytes = (bytes: number): string => (bytes / 1_048_576).toFixed(1)
 

@@ -8,6 +8,7 @@ import {
   jsonOption,
   type PurgeOptions,
   purgeOptions,
+  sinceOption,
   targetsArgument,
   waitOption,
 } from '../options.ts'
@@ -83,5 +84,14 @@ Example: trellis purge --url '/wp-json/wp/v2/posts?per_page=5' --prefix /shop --
       .addOption(waitOption()),
   ).action((urls: readonly string[], options: AdminOptions & { readonly wait?: boolean }) =>
     asked(options, ({ warm }, command) => warm(command, urls, options.wait === true)),
+  )
+  withShared(
+    remote(
+      'changed',
+      'begin a build of a site generator, and list what has changed since the one before',
+      'Prints the id that the generator sends as Trellis-Build with its reads, and the URLs whose responses are others than those that the build of --since was sent.',
+    ).addOption(sinceOption()),
+  ).action((options: AdminOptions & { readonly since?: string }) =>
+    asked(options, ({ changed }, command) => changed(command, options.since)),
   )
 }

@@ -20,13 +20,7 @@ const releases: readonly Release[] = [
   { version: '16.4.6', hasUseCache: true },
   { version: '15.5.29', hasUseCache: false },
 ]
-const packages = [
-  'react@19.3.1',
-  'react-dom@19.3.1',
-  'typescript@5.9.3',
-  '@types/react@19',
-  '@types/node@20',
-]
+const packages = ['react@19.3.1', 'react-dom@19.3.1', 'typescript@5.9.3', '@types/react@19', '@types/node@20']
 const document = await readFile(new URL('../../docs/next.md', import.meta.url), 'utf8')
 const [purgeRoute = '', readModule = '', fetchModule = ''] = blocksOf(document, 'ts')
 const [configuration = ''] = blocksOf(document, 'js')
@@ -154,10 +148,14 @@ const theFrontEnd = ({ version: release, hasUseCache }: Release): void => {
       await mkdir(dirname(join(folder, name)), { recursive: true })
       await writeFile(join(folder, name), text)
     }
-    await run('npm', [
-      ...['install', '--silent', '--no-audit', '--no-fund'],
-      ...[`next@${release}`, ...packages, `./${tarball.trim()}`],
-    ], { cwd: folder })
+    await run(
+      'npm',
+      [
+        ...['install', '--silent', '--no-audit', '--no-fund'],
+        ...[`next@${release}`, ...packages, `./${tarball.trim()}`],
+      ],
+      { cwd: folder },
+    )
     await build()
     // The pages of the build are older than what the process will serve.
     versions.set('4', 1)
@@ -308,16 +306,17 @@ const theFrontEnd = ({ version: release, hasUseCache }: Release): void => {
 
   test('from one instance to three and back: each shows every acknowledged write', async () => {
     const older: string[] = []
+    const compareAt = async (url: string, min: number): Promise<void> => {
+      for (const path of ['/front', '/fetched', '/posts/4']) {
+        const version = await shownAt(path, url)
+        if (!(version >= min)) older.push(`${url}${path}: ${version} after ${min}`)
+      }
+    }
     const compare = async (urls: readonly string[]): Promise<void> => {
       await expect.poll(async () => (await write(4)).status, { timeout: 40_000 }).toBe(200)
       for (let nth = 0; nth < 5; nth += 1) {
         expect((await write(4)).status).toBe(200)
-        const min = versions.get('4') ?? 0
-        for (const url of urls)
-          for (const path of ['/front', '/fetched', '/posts/4']) {
-            const version = await shownAt(path, url)
-            if (!(version >= min)) older.push(`${url}${path}: ${version} after ${min}`)
-          }
+        for (const url of urls) await compareAt(url, versions.get('4') ?? 0)
       }
     }
     const urls = [address]

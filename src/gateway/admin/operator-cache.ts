@@ -10,7 +10,7 @@ import type { WorkerLink, WorkerRequest } from '../../cluster/worker-link.ts'
 import type { WritesInFlight } from '../../exchange/ports.ts'
 import type { Broadcast } from '../parts/broadcast.ts'
 import type { Warmer, WarmResult, WarmTarget } from '../parts/warmer.ts'
-import { respondToBuildQuestion, type BuildQuestion, mergedChanges } from './operator-builds.ts'
+import { type BuildQuestion, mergedChanges, respondToBuildQuestion } from './operator-builds.ts'
 
 export type OperatorCacheParts = {
   readonly cache: Pick<

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -63,4 +63,93 @@ test.each([
   expect(await second(path, headers)).toMatch(
     new RegExp(`^trellis; ${expected}`.replace('; detail', '.*; detail')),
   )
+})
+
+describe('an editor who saves, by every door of a preview', () => {
+  /** What the site has published, and the draft beside it: WordPress shows the draft to credentials alone. */
+  let published = 0
+  let draft = 0
+  let wordpress: Origin
+  let site: TestGateway
+
+  beforeAll(async () => {
+    wordpress = await startOrigin(({ method, target, headers, content }, wire) => {
+      if (method === 'POST' && target.includes('autosaves')) draft += 1
+      if (method === 'POST' && content.includes('publish')) published = draft
+      const isEditor = /Basic|wordpress_logged_in|_wpnonce/.test(JSON.stringify([headers, target]))
+      const title = isEditor ? `draft ${draft}` : `published ${published}`
+      const post = { id: 1, type: 'post', status: 'publish', title }
+      wire.respond({
+        // As a plugin for caches in front of WordPress might send.
+        headers: { 'Content-Type': 'application/json', 'Cache-Control': 'public, max-age=600' },
+        content: JSON.stringify(target.includes('graphql') ? { data: { post } } : post),
+      })
+    })
+    const upstream = { targets: [wordpress.origin] }
+    site = await startTestGateway({
+      services: {
+        site: siteService(wordpress.origin, { cache: { rules: [{ match: 'GET /site/v2/**', ttl: '10m' }] } }),
+        graphql: {
+          contract: 'graphql',
+          mount: '/graphql',
+          upstream: { ...upstream, basePath: '/graphql' },
+          cache: { rules: [{ match: 'query *', ttl: '10m' }] },
+        },
+        pages: {
+          contract: 'open',
+          mount: '/',
+          upstream,
+          cache: { rules: [{ match: 'GET /**', ttl: '10m' }] },
+        },
+      },
+    })
+  })
+  afterAll(async () => {
+    await site?.close()
+    await wordpress?.close()
+  })
+
+  const root = '/index.php/site-json/site/v2'
+  const query = '{ post(id: 1, asPreview: true) { title } }'
+  const post = (body: object, headers: Record<string, string> = {}): RequestInit => ({
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+  const editor = { headers: authorization }
+  const loggedIn = { headers: { Cookie: 'wordpress_logged_in_ab=editor' } }
+  const doors: readonly (readonly [door: string, path: string, init: RequestInit])[] = [
+    ['autosaves by REST', `${root}/posts/1/autosaves`, editor],
+    ['revisions by REST', `${root}/posts/1/revisions?per_page=1`, editor],
+    ['the post itself', `${root}/posts/1`, editor],
+    ['preview=true with a nonce', `${root}/posts/1?preview=true&_wpnonce=ab`, {}],
+    ['a page with a nonce', '/?p=1&preview=true&_wpnonce=ab', loggedIn],
+    ['a page, logged in', '/?p=1&preview=true', loggedIn],
+    ['GraphQL by POST', '/graphql', post({ query }, authorization)],
+    ['GraphQL by GET', `/graphql?query=${encodeURIComponent(query)}`, editor],
+  ]
+  const titleAt = async (path: string, init: RequestInit): Promise<string> =>
+    /(?:draft|published) \d+/.exec(await (await fetch(site.publicAddress + path, init)).text())?.[0] ?? 'none'
+  /** The same request as anybody sends it. */
+  const anonymous = (init: RequestInit): RequestInit => (init.method === 'POST' ? post({ query }) : {})
+
+  test.each(doors)('%s: never older than the last save, and for no reader', async (_door, path, init) => {
+    const readerPath = path.replace(/&?_wpnonce=ab/, '')
+    const write = async (to: string, body: object): Promise<void> => {
+      const response = await fetch(site.publicAddress + root + to, post(body, authorization))
+      expect(response.status).toBe(200)
+    }
+    for (let nth = 0; nth < 5; nth += 1) {
+      // Readers before and after the editor, of the same URL.
+      expect(await titleAt(readerPath, anonymous(init))).toMatch(/^published/)
+      await write('/posts/1/autosaves', {})
+      expect(await titleAt(path, init)).toBe(`draft ${draft}`)
+      expect(await titleAt(path, init)).toBe(`draft ${draft}`)
+      expect(await titleAt(readerPath, anonymous(init))).toMatch(/^published/)
+    }
+    await write('/posts/1', { status: 'publish' })
+    expect(published).toBe(draft)
+    // A write to the interface drops no pages, as docs/previews.md says.
+    if (!path.startsWith('/?')) expect(await titleAt(readerPath, anonymous(init))).toBe(`published ${draft}`)
+  })
 })

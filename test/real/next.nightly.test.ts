@@ -302,7 +302,7 @@ const theFrontEnd = ({ version: release, hasUseCache }: Release): void => {
     for (const path of ['/front', '/fetched', '/posts/4']) expect(await shownAt(path)).toBe(version)
     await expect.poll(async () => (await write(4)).status, { timeout: 40_000 }).toBe(200)
     for (const path of ['/front', '/fetched', '/posts/4']) expect(await shownAt(path)).toBe(versions.get('4'))
-  }, 300_000)
+  }, 900_000)
 
   test('from one instance to three and back: each shows every acknowledged write', async () => {
     const older: string[] = []

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
+import type { BuildReading, ReadResponse } from './build-reading.ts'
 import { targetKeyOf } from './cache-read.ts'
-import type { StoredResponse } from './store/stored-response.ts'
 import { createTagIndex, type TagHolder } from './store/tag-index.ts'
 
 /** Builds whose reads are kept; of more, the one that was used longest ago is forgotten. */
@@ -57,21 +57,13 @@ export type BuildReport = {
   readonly isOverflowed: boolean
 }
 
-/** Takes what a request of a build is answered with. */
-export type BuildReading = {
-  /** `isCurrent`: nothing that it shows has been invalidated since it was requested. */
-  used(stored: StoredResponse, isCurrent: boolean): void
-  /** A response that cannot be compared with a later one. */
-  usedUnknown(): void
-}
-
 /** Headers that differ between two responses with the same content. */
 const volatileHeaders: ReadonlySet<string> = new Set([
   ...['date', 'expires', 'age', 'etag', 'last-modified', 'cache-control'],
 ])
 
 /** Equal for two responses from which a site generator makes the same page. */
-const digestOf = ({ status, headers, content }: StoredResponse): string => {
+const digestOf = ({ status, headers, content }: ReadResponse): string => {
   const hash = createHash('sha256').update(`${status}\n`)
   for (let at = 0; at + 1 < headers.length; at += 2) {
     const name = headers[at]?.toLowerCase() ?? ''
@@ -155,7 +147,7 @@ export class Builds {
   }
 
   /** Compares the reads in doubt with what is stored at that moment, which is current. */
-  async compare(id: string, variantsOf: (key: string) => readonly StoredResponse[]): Promise<void> {
+  async compare(id: string, variantsOf: (key: string) => readonly ReadResponse[]): Promise<void> {
     const build = this.#builds.get(id)
     if (build === undefined) return
     let hashedBytes = 0
@@ -199,7 +191,7 @@ export class Builds {
     return build
   }
 
-  #used(id: string, build: Build, name: string, stored: StoredResponse, isCurrent: boolean): void {
+  #used(id: string, build: Build, name: string, stored: ReadResponse, isCurrent: boolean): void {
     const now = this.#now()
     build.lastReadAt = now
     const before = build.reads.get(name)
@@ -234,7 +226,7 @@ export class Builds {
     this.#evict(this.#use(id))
   }
 
-  #readOf(name: string, stored: StoredResponse, doubtfulSince: number | undefined): BuildRead {
+  #readOf(name: string, stored: ReadResponse, doubtfulSince: number | undefined): BuildRead {
     return {
       url: name.slice(0, name.indexOf('\n')),
       key: stored.key,
@@ -249,7 +241,7 @@ export class Builds {
   }
 
   /** The same content clears the doubt. Another one is never forgotten: pages were made of the first. */
-  #compared(build: Build, name: string, read: BuildRead, stored: StoredResponse, isCurrent: boolean): void {
+  #compared(build: Build, name: string, read: BuildRead, stored: ReadResponse, isCurrent: boolean): void {
     const now = this.#now()
     const next = this.#readOf(name, stored, isCurrent ? undefined : (read.doubtfulSince ?? now))
     if (next.digest !== read.digest) {

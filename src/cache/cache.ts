@@ -1,6 +1,7 @@
 import { type Clock, readClock } from '../clock.ts'
 import type { ByteBudget } from '../http/bounds/byte-budget.ts'
-import { type BuildReading, type BuildReport, Builds } from './builds.ts'
+import type { BuildReading } from './build-reading.ts'
+import { type BuildReport, Builds } from './builds.ts'
 import type { CacheRead, Forward } from './cache-read.ts'
 import { type CacheEntry, type EntryOrder, listEntries } from './entries.ts'
 import type { CacheEvent, InvalidationCause } from './events.ts'

@@ -4,7 +4,6 @@ import type { BuildReport } from '../../cache/builds.ts'
 import type { Cache } from '../../cache/cache.ts'
 import { partsOfKey } from '../../cache/cache-read.ts'
 import type { WarmTarget } from '../parts/warmer.ts'
-import type { OperatorCache } from './operator-cache.ts'
 
 /** `of`: what has changed since this build? `begin`: a build of this id begins, which follows it. */
 export type BuildQuestion = { readonly of: string | undefined; readonly begin: string | undefined }
@@ -49,7 +48,9 @@ export const mergedChanges = (reports: readonly (BuildReport | null)[]): BuildCh
 }
 
 /** Builds begin here alone: an id that no process knows is refused, so that no read of a build is missed. */
-export const operatorBuilds = (cache: Pick<OperatorCache, 'build'>): Operator['builds'] => ({
+export const operatorBuilds = (cache: {
+  build(question: BuildQuestion): Promise<BuildChanges | undefined>
+}): Operator['builds'] => ({
   begin: async (since) => {
     const build = randomUUID()
     const changes = await cache.build({ of: since, begin: build })

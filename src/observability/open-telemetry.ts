@@ -113,7 +113,6 @@ const stepEvents = (
   wrote: (state) => void span.addEvent('trellis.write', { 'trellis.write.state': state }),
 })
 
-/** Makes spans of exchanges. Attributes come from closed lists and the configuration: no target, no header, no content. */
 /**
  * A client cannot have all of its requests recorded: above the share, its flag counts only from a trusted proxy. Sampled at
  * random, not by the trace id, which the client chooses.
@@ -121,6 +120,7 @@ const stepEvents = (
 const isRecorded = (sampled: boolean, viaTrustedProxy: boolean, sampleRatio: number): boolean =>
   sampled && (viaTrustedProxy || Math.random() < sampleRatio)
 
+/** Makes spans of exchanges. Attributes come from closed lists and the configuration: no target, no header, no content. */
 const createExchangeSpans = (
   tracer: Tracer,
   sampleRatio: number,

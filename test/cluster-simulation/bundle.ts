@@ -14,6 +14,7 @@ const replaced: Readonly<Record<string, string>> = {
   'node:cluster': 'cluster.ts',
   'node:crypto': 'crypto.ts',
   'node:timers/promises': 'timers-promises.ts',
+  undici: 'undici.ts',
 }
 
 /** A fault in one file of src. */
@@ -30,10 +31,12 @@ const fewInvalidations: ProtocolFault = {
 const replacing = (fault: ProtocolFault | undefined): Plugin => ({
   name: 'simulation',
   setup: ({ onLoad, onResolve }) => {
-    onResolve({ filter: /^(?:ioredis|node:(?:cluster|crypto|timers\/promises))$/ }, ({ importer, path }) =>
-      importer.startsWith(join(folder, 'replaced'))
-        ? undefined
-        : { path: join(folder, 'replaced', replaced[path] ?? '') },
+    onResolve(
+      { filter: /^(?:ioredis|undici|node:(?:cluster|crypto|timers\/promises))$/ },
+      ({ importer, path }) =>
+        importer.startsWith(join(folder, 'replaced'))
+          ? undefined
+          : { path: join(folder, 'replaced', replaced[path] ?? '') },
     )
     const changes = fault === undefined ? [fewInvalidations] : [fewInvalidations, fault]
     onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => {

@@ -59,6 +59,14 @@ const whenWhole = (
   content.on('close', () => over(undefined))
 }
 
+/** Its first bytes: the rest never comes. */
+const halfContent = (): Readable => {
+  const content = new Readable({ read: () => undefined })
+  content.on('error', () => undefined)
+  content.push('first bytes')
+  return content
+}
+
 const selectorOf = (what: PurgeKind, path: string): Purge['selector'] => {
   switch (what) {
     case 'all':
@@ -208,7 +216,7 @@ export const createClients = ({ plan, upstream, slots, history, lostAt }: Client
     const kind = `PUT ${path} (${fate}, ${name})`
     arrive(slot, { process, kind, afterMs: random() * 0.3 }, (member) => {
       void member
-        .write(path, name)
+        .write(path, name, fate === 'partial' ? halfContent() : undefined)
         .then((response) => whenWhole(response, (text) => responded(response.status, text), told))
     })
   }

@@ -5,7 +5,6 @@ import type { Plan } from './plan.ts'
 import { type Line, network } from './redis/network.ts'
 import { RedisServer } from './redis/server.ts'
 import simulatedCluster, { workerEnded, workers } from './replaced/cluster.ts'
-import type { SimulatedUpstream } from './upstream.ts'
 import { type Machine, newMachine, type Process, world } from './world.ts'
 
 /** A place in which one process after another runs. */
@@ -33,10 +32,7 @@ const newSlot = (machine: Machine): Slot => ({
 })
 
 /** All processes of a run, and the servers of Redis. */
-export const createCluster = (
-  { settings, workers: perInstance, instances }: Plan,
-  upstream: SimulatedUpstream,
-) => {
+export const createCluster = ({ settings, workers: perInstance, instances }: Plan) => {
   const servers: RedisServer[] = []
   const slots: Slot[] = []
   /** By their parent: where its workers run. */
@@ -69,7 +65,7 @@ export const createCluster = (
 
   const begin = (slot: Slot, process: Process, link: WorkerLink | undefined): void => {
     slot.process = process
-    void startMember(settings, upstream, link).then((member) => {
+    void startMember(settings, link).then((member) => {
       if (slot.process !== process) return
       slot.member = member
       link?.ready(process.name)

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { Cache } from '../../src/cache/cache.ts'
 import type { CacheRule } from '../../src/cache/decide-caching.ts'
 import type { Purge } from '../../src/cache/invalidation.ts'
@@ -17,8 +18,10 @@ import type { GatewayRequest, GatewayResponse } from '../../src/http/message.ts'
 import type { Metrics } from '../../src/observability/metrics.ts'
 import { createOpenContract } from '../../src/service/open.ts'
 import { createTargetMemo } from '../../src/service/target-memo.ts'
+import type { UpstreamOptions } from '../../src/upstream/options.ts'
+import { createUpstream } from '../../src/upstream/upstream.ts'
 import { siteService } from '../exchange/exchange-of.ts'
-import { type SimulatedUpstream, upstreamTotalMs } from './upstream.ts'
+import { upstreamTotalMs } from './upstream.ts'
 import { currentProcess, type Process, world } from './world.ts'
 
 /** How the gateways of a run are configured. */
@@ -65,7 +68,26 @@ const metrics = { observe: { sharedTier: ignore, coherence: ignore } } as unknow
 
 const anyService = siteService()
 
-const openService = (settings: MemberSettings, upstream: SimulatedUpstream): Service => {
+const upstreamOptions: UpstreamOptions = {
+  service: 'site',
+  targets: ['http://one.test', 'http://two.test'],
+  basePath: '',
+  maxConcurrent: 64,
+  queue: { max: 64, timeoutMs: 100 },
+  clientShare: 1,
+  minBytesPerSecond: 0,
+  timeouts: { connectMs: 0, headersMs: 0, idleMs: upstreamTotalMs, totalMs: upstreamTotalMs },
+  retry: { attempts: 2, budget: 0.2 },
+  breaker: { failureRatio: 0.5, minRequests: 20, windowMs: 10_000, forMs: 200, probes: 2 },
+  eject: { after: 3, forMs: 100, maxShare: 0.5 },
+  health: { path: '', intervalMs: 0, timeoutMs: 0, expect: [], failAfter: 1, recoverAfter: 1 },
+  tls: { ca: '', cert: '', key: '', serverName: '', minVersion: 'TLSv1.2', acceptAnyCertificate: false },
+  headerBytes: 16_384,
+  hostHeader: '',
+  connectionMaxAgeMs: 0,
+}
+
+const openService = (settings: MemberSettings, clock: Clock): Service => {
   const { staleIfErrorMs, staleWhileRevalidateMs, ttlMs } = settings
   const rule: CacheRule = {
     ttlMs,
@@ -86,20 +108,16 @@ const openService = (settings: MemberSettings, upstream: SimulatedUpstream): Ser
     contract,
     address: { ...anyService.address, basePath: '' },
     memo: createTargetMemo(100),
-    limits: { ...anyService.limits, upstreamMs: upstreamTotalMs },
+    limits: { ...anyService.limits, uploadBytes: 100_000, upstreamMs: upstreamTotalMs },
     responses: { ...anyService.responses, contentId: () => '' },
-    upstream: { attempt: upstream.forward } as Service['upstream'],
+    upstream: createUpstream(upstreamOptions, { clock, random: Math.random, report: ignore }),
   }
 }
 
 const client = { address: '127.0.0.1', protocol: 'https', viaTrustedProxy: false } as const
 
 /** One process of a gateway: the code of src from the request of a client to the request to the upstream. */
-export const startMember = async (
-  settings: MemberSettings,
-  upstream: SimulatedUpstream,
-  worker: WorkerLink | undefined,
-) => {
+export const startMember = async (settings: MemberSettings, worker: WorkerLink | undefined) => {
   const process = currentProcess()
   const clock = clockOf(process)
   const config = configOf(settings)
@@ -143,7 +161,7 @@ export const startMember = async (
     overload: undefined,
     batchOf: () => undefined,
   } as Partial<HandleDeps> as HandleDeps
-  let service = openService(settings, upstream)
+  let service = openService(settings, clock)
   let snapshot = new ConfigSnapshot([service])
   const response = (path: string, request: Partial<GatewayRequest>): Promise<GatewayResponse> =>
     handle(
@@ -182,18 +200,25 @@ export const startMember = async (
   await coherence?.start()
   return {
     read: (path: string, signal: AbortSignal): Promise<GatewayResponse> => response(path, { signal }),
-    write: (path: string, name: string): Promise<GatewayResponse> =>
-      response(path, { method: 'PUT', headers: { 'x-write': name } }),
+    /** `content`: too long to be read before it is sent. */
+    write: (path: string, name: string, content: Readable | undefined): Promise<GatewayResponse> =>
+      response(path, {
+        method: 'PUT',
+        headers: { 'x-write': name, ...(content === undefined ? {} : { 'content-length': '65536' }) },
+        content,
+      }),
     purge: (selector: Purge['selector']): Promise<number | 'unacknowledged'> =>
       operator.purge({ selectors: [selector], mode: 'hard', dryRun: false }),
     /** The next configuration has a new service in the place of the old one, with the same rules. */
     reload: (): void => {
-      service = openService(settings, upstream)
+      void service.upstream.close()
+      service = openService(settings, clock)
       const next = new ConfigSnapshot([service])
       snapshot.replaceBy(next)
       snapshot = next
     },
     close: async (): Promise<void> => {
+      await service.upstream.close()
       await coherence?.close()
       membership?.close()
       cache.close()

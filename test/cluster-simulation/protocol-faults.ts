@@ -18,6 +18,7 @@ const membership = of('gateway/parts/membership.ts')
 const write = of('exchange/write.ts')
 const writeInvalidator = of('exchange/write/write-invalidator.ts')
 const writeState = of('exchange/write/write-progress.ts')
+const attempt = of('upstream/send/attempt.ts')
 const openResponse = of('exchange/write/open-response.ts')
 
 /** Leases: who may answer from memory, and until when. */
@@ -416,6 +417,24 @@ const fences: readonly ProtocolFault[] = [
   ),
 ]
 
+/** What is known of how far a request got on its connection, and how often it was sent. */
+const attempts: readonly ProtocolFault[] = [
+  attempt(
+    'attempt: a piece of its content that was sent is not told',
+    'if (!this.#ended) this.#request.progress?.partlySent()',
+  ),
+  attempt(
+    'attempt: a request without content that was sent is not told',
+    '      this.#request.progress?.sent()\n      this.#awaitHead()',
+    '      this.#awaitHead()',
+  ),
+  of('upstream/send/upstream-request.ts')(
+    'attempt: a response to what was sent twice looks like one to what was sent once',
+    'this.#everSent ? { ...response, isRepeated: true } : response',
+    'response',
+  ),
+]
+
 export const protocolFaults: readonly ProtocolFault[] = [
   ...leases,
   ...beats,
@@ -424,6 +443,7 @@ export const protocolFaults: readonly ProtocolFault[] = [
   ...invalidations,
   ...states,
   ...fences,
+  ...attempts,
 ]
 
 /** Why no read shows a fault: mostly, another step guards the same. */

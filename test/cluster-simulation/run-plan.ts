@@ -58,7 +58,7 @@ export const runPlan = async (plan: Plan, isTraced = false, isRecorded = false):
   const upstream = createUpstream(plan.upstreamSlowness, history.changed)
   let lostAt = Number.NEGATIVE_INFINITY
   let faults = 0
-  const cluster = createCluster(plan, upstream)
+  const cluster = createCluster(plan)
   const { slots } = cluster
   const clients = createClients({ plan, upstream, slots, history, lostAt: () => lostAt })
   const fault = createFaults(plan, cluster, () => {

@@ -140,7 +140,7 @@ const cutOff: readonly ProtocolFault[] = [
   announce(
     'cut off: what was not announced is forgotten',
     '      waiting = []\n    },\n  }',
-    '      waiting = []\n      notes = new Set()\n    },\n  }',
+    '      waiting = []\n      invalidations = new Set()\n    },\n  }',
   ),
   announce(
     'cut off: writes are sent although they should be refused',

@@ -370,8 +370,8 @@ const states: readonly ProtocolFault[] = [
 const fences: readonly ProtocolFault[] = [
   invalidation(
     'fence: a response that was requested before a write is stored',
-    '    this.#log.record(tags, shownBy)\n    const isLarge',
-    '    const isLarge',
+    '    this.#log.record(tags, shownBy)\n    this.#builds',
+    '    this.#builds',
   ),
   invalidation(
     'fence: a response that was requested before a purge is stored',

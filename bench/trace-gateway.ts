@@ -64,9 +64,9 @@ const counted = (service: Service) => {
     ...service,
     upstream: {
       ...upstream,
-      attempt: (request) => {
+      request: (request) => {
         count.requests += 1
-        const response = upstream.attempt(request)
+        const response = upstream.request(request)
         const settled = response.then(
           () => undefined,
           () => undefined,

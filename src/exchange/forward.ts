@@ -91,7 +91,7 @@ const toUpstream = (
     attempted: record.trace?.attempted,
   }
   return context.forwardItem === undefined
-    ? service.upstream.attempt(forwarded)
+    ? service.upstream.request(forwarded)
     : context.forwardItem(forwarded)
 }
 

@@ -69,7 +69,7 @@ export type RequestContext = {
   /** Query as received, without `?`; '' when there is none. */
   readonly query: string
   readonly record: ExchangeRecord
-  /** Sends an item of a batch, alone or together with others, instead of `service.upstream.forward`. */
+  /** Sends an item of a batch, alone or together with others, instead of `service.upstream.request`. */
   readonly forwardItem: ForwardItem | undefined
   /** Of an item of a batch; counts only for the same service. */
   readonly checked: CheckedItem | undefined

@@ -64,7 +64,7 @@ export const createUpstream = (
 
   return {
     /** Rejects with a GatewayError without a response head; a response that breaks later has a content that errors. */
-    attempt: (request: ForwardRequest) =>
+    request: (request: ForwardRequest) =>
       new Promise<GatewayResponse>((resolve, reject) => {
         new UpstreamRequest(requestDeps, request, resolve, reject).begin(
           isClosing ? new GatewayError('shutting_down') : undefined,

@@ -58,8 +58,8 @@ const contextOf = (events: ExchangeEvent[] = [], failures: unknown[] = []): Hand
     batchOf: () => undefined,
   }) as Partial<HandleDeps> as HandleDeps
 
-const upstreamThat = (attempt: Service['upstream']['attempt']): Service['upstream'] =>
-  ({ attempt }) as Service['upstream']
+const upstreamThat = (request: Service['upstream']['request']): Service['upstream'] =>
+  ({ request }) as Service['upstream']
 
 describe('finish', () => {
   test('a response is stamped and counted', () => {

@@ -18,7 +18,7 @@ test('a failing upstream gets no requests, then a few probes, and is used again 
   const origin = await originOf((_, wire) => (broken ? wire.reset() : wire.respond({})))
   const { upstream, events } = upstreamOf([origin.origin], { ...once, breaker })
   const code = () =>
-    upstream.attempt(request()).then(
+    upstream.request(request()).then(
       ({ status }) => status,
       (error: unknown) => (error instanceof GatewayError ? error.code : error),
     )
@@ -47,7 +47,7 @@ test('a request that waits for a slot when it opens is refused too, and nothing 
     queue: { max: 64, timeoutMs: 0 },
   })
   const codes = await Promise.all(
-    Array.from({ length: 20 }, () => upstream.attempt(request()).catch(({ code }: GatewayError) => code)),
+    Array.from({ length: 20 }, () => upstream.request(request()).catch(({ code }: GatewayError) => code)),
   )
   expect(origin.received.length).toBeLessThanOrEqual(5)
   expect(codes.filter((one) => one === 'upstream_suspended').length).toBeGreaterThanOrEqual(15)
@@ -58,7 +58,7 @@ test('answers below 500, and a 500 of the program behind, keep it closed', async
   const statuses = [404, 500, 200, 501]
   const origin = await originOf((_, wire, count) => wire.respond({ status: statuses[count % 4] as number }))
   const { upstream } = upstreamOf([origin.origin], { ...once, breaker })
-  for (let i = 0; i < 12; i += 1) await upstream.attempt(request())
+  for (let i = 0; i < 12; i += 1) await upstream.request(request())
   expect(upstream.snapshot().breaker).toBe('closed')
 })
 

@@ -40,7 +40,7 @@ test('a changed address is followed as soon as the connections are old enough, w
     { connectionMaxAgeMs: 1_500 },
     lookup,
   )
-  const read = async () => String((await upstream.attempt(request())).content)
+  const read = async () => String((await upstream.request(request())).content)
   expect([await read(), await read()]).toEqual(['127.0.0.1', '127.0.0.1'])
   const before = asked()
   address.now = '127.0.0.2'
@@ -69,7 +69,7 @@ test('a connection that is never idle ends with a response when it is old enough
   )
   const responses: string[] = []
   for (let asked = 0; asked < 10; asked += 1) {
-    responses.push(String((await upstream.attempt(request())).content))
+    responses.push(String((await upstream.request(request())).content))
     address.now = '127.0.0.2'
   }
   expect(responses[0]).toBe('127.0.0.1')
@@ -86,11 +86,11 @@ test('a name that is gone for a while is upstream_unreachable, and found again b
     { retry: { attempts: 1, budget: 0 } },
     lookup,
   )
-  await expect(upstream.attempt(request())).rejects.toMatchObject({
+  await expect(upstream.request(request())).rejects.toMatchObject({
     code: 'upstream_unreachable',
   })
   address.now = '127.0.0.3'
-  expect(String((await upstream.attempt(request())).content)).toBe('127.0.0.3')
+  expect(String((await upstream.request(request())).content)).toBe('127.0.0.3')
 })
 
 test('a name server that says nothing costs the connect timeout, not more', async () => {
@@ -104,7 +104,7 @@ test('a name server that says nothing costs the connect timeout, not more', asyn
     () => {},
   )
   const began = performance.now()
-  await expect(upstream.attempt(request())).rejects.toMatchObject({ code: 'upstream_timeout' })
+  await expect(upstream.request(request())).rejects.toMatchObject({ code: 'upstream_timeout' })
   expect(performance.now() - began).toBeLessThan(10_000)
 })
 
@@ -125,7 +125,7 @@ test('a name is looked for once at a time, however many wait for it, and also wh
       else response = found
     },
   )
-  const ask = () => upstream.attempt(request())
+  const ask = () => upstream.request(request())
   for (let round = 0; round < 2; round += 1) {
     for (const end of await Promise.allSettled(Array.from({ length: 8 }, ask))) {
       expect(end).toMatchObject({ status: 'rejected', reason: { code: 'upstream_timeout' } })
@@ -152,7 +152,7 @@ test.each(['EAI_AGAIN', 'EAI_MEMORY', 'EAI_ADDRFAMILY', 'EIO'])(
           4,
         ),
     )
-    await expect(upstream.attempt(request())).rejects.toMatchObject({
+    await expect(upstream.request(request())).rejects.toMatchObject({
       code: 'upstream_unreachable',
     })
   },

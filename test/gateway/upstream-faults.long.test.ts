@@ -27,7 +27,7 @@ const outcome = async (
 ): Promise<string | number> => {
   const { upstream } = upstreamOf([origin], options)
   try {
-    const response = await upstream.attempt(request())
+    const response = await upstream.request(request())
     if (response.content instanceof Readable) await buffer(response.content)
     return response.status
   } catch (error) {
@@ -269,7 +269,7 @@ describe('data that arrived while the process was suspended is not late', () => 
       else callback(null, '127.0.0.1', 4)
     }
     const { upstream } = upstreamOf([`http://upstream.test:${origin.port}`], notForLong, lookup)
-    expect((await upstream.attempt(request())).status).toBe(200)
+    expect((await upstream.request(request())).status).toBe(200)
   })
 
   test('a head', async () => {
@@ -278,8 +278,8 @@ describe('data that arrived while the process was suspended is not late', () => 
       if (count === 2) standStill()
     })
     const { upstream } = upstreamOf([origin.origin], notForLong)
-    await upstream.attempt(request())
-    expect((await upstream.attempt(request())).status).toBe(200)
+    await upstream.request(request())
+    expect((await upstream.request(request())).status).toBe(200)
   })
 
   test('content', async () => {
@@ -291,7 +291,7 @@ describe('data that arrived while the process was suspended is not late', () => 
       standStill()
     })
     const { upstream } = upstreamOf([origin.origin], notForLong)
-    const { content } = await upstream.attempt(request())
+    const { content } = await upstream.request(request())
     const whole = buffer(content as Readable)
     rest.open()
     expect(String(await whole)).toBe('abcd')

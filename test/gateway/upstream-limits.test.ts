@@ -24,7 +24,7 @@ const heldOrigin = async (): Promise<{ origin: Origin; held: (() => void)[] }> =
 test('never more requests in flight than allowed, served in the order they came', async () => {
   const { origin, held } = await heldOrigin()
   const { upstream } = upstreamOf([origin.origin], { maxConcurrent: 4, queue: { max: 64, timeoutMs: 0 } })
-  const asked = Array.from({ length: 60 }, (_, i) => upstream.attempt(request({ target: `/${i}` })))
+  const asked = Array.from({ length: 60 }, (_, i) => upstream.request(request({ target: `/${i}` })))
   for (let responded = 0; responded < 60; responded += 1) {
     await origin.until(() => held.length === Math.min(4, 60 - responded))
     held.shift()?.()
@@ -46,8 +46,8 @@ test('a full queue answers upstream_busy at once and says when to come back', as
     maxConcurrent: 1,
     queue: { max: 1, timeoutMs: 0 },
   })
-  const first = [upstream.attempt(request()), upstream.attempt(request())]
-  await expect(upstream.attempt(request())).rejects.toMatchObject({
+  const first = [upstream.request(request()), upstream.request(request())]
+  await expect(upstream.request(request())).rejects.toMatchObject({
     code: 'upstream_busy',
     retryAfterSeconds: 1,
   })
@@ -63,9 +63,9 @@ test('a caller with many requests does not keep another one waiting', async () =
   const origin = await originOf()
   const { upstream } = upstreamOf([origin.origin], { maxConcurrent: 2, queue: { max: 64, timeoutMs: 0 } })
   const many = Array.from({ length: 50 }, () =>
-    upstream.attempt(request({ target: '/many', clientAddress: '192.0.2.1' })),
+    upstream.request(request({ target: '/many', clientAddress: '192.0.2.1' })),
   )
-  await upstream.attempt(request({ target: '/single', clientAddress: '192.0.2.2' }))
+  await upstream.request(request({ target: '/single', clientAddress: '192.0.2.2' }))
   expect(origin.received.findIndex(({ target }) => target === '/single')).toBeLessThanOrEqual(4)
   await Promise.all(many)
 })
@@ -73,12 +73,12 @@ test('a caller with many requests does not keep another one waiting', async () =
 test('a request that waits too long in the queue is refused, and the slot is passed on', async () => {
   const { origin, held } = await heldOrigin()
   const { upstream } = upstreamOf([origin.origin], { maxConcurrent: 1, queue: { max: 9, timeoutMs: 20 } })
-  const first = upstream.attempt(request())
-  await expect(upstream.attempt(request())).rejects.toMatchObject({ code: 'upstream_busy' })
+  const first = upstream.request(request())
+  await expect(upstream.request(request())).rejects.toMatchObject({ code: 'upstream_busy' })
   await origin.until(() => held.length === 1)
   held.shift()?.()
   expect((await first).status).toBe(200)
-  const next = upstream.attempt(request())
+  const next = upstream.request(request())
   await origin.until(() => held.length === 1)
   held.shift()?.()
   expect((await next).status).toBe(200)
@@ -92,7 +92,7 @@ test('a slot is held until the content has gone', async () => {
     wire.write('cd')
   })
   const { upstream } = upstreamOf([origin.origin], { maxConcurrent: 1 })
-  const response = await upstream.attempt(request())
+  const response = await upstream.request(request())
   expect(upstream.snapshot()).toMatchObject({ inFlight: 1, targets: [{ outstanding: 1 }] })
   rest.open()
   expect(await buffer(response.content as Readable)).toEqual(Buffer.from('abcd'))
@@ -106,7 +106,7 @@ test.each([
   const origin = await originOf(() => {})
   const { upstream } = upstreamOf([origin.origin])
   const caller = new AbortController()
-  const response = upstream.attempt(request({ signal: caller.signal }))
+  const response = upstream.request(request({ signal: caller.signal }))
   if (ms > 0) await origin.until(() => origin.received.length === 1)
   caller.abort()
   await expect(response).rejects.toMatchObject({ code: 'client_gone' })
@@ -119,9 +119,9 @@ test.each([
 test('a caller who goes while it queues leaves the queue', async () => {
   const { origin, held } = await heldOrigin()
   const { upstream, events } = upstreamOf([origin.origin], { maxConcurrent: 1 })
-  const first = upstream.attempt(request())
+  const first = upstream.request(request())
   const caller = new AbortController()
-  const response = upstream.attempt(request({ signal: caller.signal }))
+  const response = upstream.request(request({ signal: caller.signal }))
   caller.abort()
   await expect(response).rejects.toMatchObject({ code: 'client_gone' })
   await origin.until(() => held.length === 1)
@@ -138,7 +138,7 @@ test('a slot stays taken during the handshake of an aborted request', async () =
   const timeouts = { ...shortTimes, connectMs: 2_000 }
   const { upstream } = upstreamOf([silent.origin.replace('http:', 'https:')], { timeouts })
   const caller = new AbortController()
-  const response = upstream.attempt(request({ signal: caller.signal }))
+  const response = upstream.request(request({ signal: caller.signal }))
   await silent.until(() => silent.open === 1)
   caller.abort()
   await expect(response).rejects.toMatchObject({ code: 'client_gone' })
@@ -149,7 +149,7 @@ test('a slot stays taken during the handshake of an aborted request', async () =
 test('a caller that has left sends nothing', async () => {
   const origin = await originOf()
   const { upstream } = upstreamOf([origin.origin])
-  await expect(upstream.attempt(request({ signal: AbortSignal.abort() }))).rejects.toMatchObject({
+  await expect(upstream.request(request({ signal: AbortSignal.abort() }))).rejects.toMatchObject({
     code: 'client_gone',
   })
   expect(origin.accepted).toBe(0)
@@ -170,7 +170,7 @@ test('unread content stops the upstream, and is dropped with the caller', async 
     more()
   })
   const { upstream } = upstreamOf([origin.origin], { timeouts: { ...shortTimes, totalMs: 30_000 } })
-  const response = await upstream.attempt(request())
+  const response = await upstream.request(request())
   const content = response.content as Readable
   await pause(100)
   expect(content.readableLength).toBeLessThan(1_000_000)
@@ -203,7 +203,7 @@ test('listeners on the signal of a caller do not pile up', async () => {
   const origin = await originOf()
   const { upstream } = upstreamOf([origin.origin])
   const { signal, listeners } = watchedSignal()
-  for (let i = 0; i < 5; i += 1) await upstream.attempt(request({ signal }))
+  for (let i = 0; i < 5; i += 1) await upstream.request(request({ signal }))
   expect(listeners()).toBe(0)
 })
 
@@ -211,7 +211,7 @@ test('however they end', async () => {
   const origin = await originOf((_, wire, count) => (count % 2 === 0 ? wire.reset() : wire.respond({})))
   const { upstream } = upstreamOf([origin.origin], { retry: { attempts: 1, budget: 0 } })
   const { signal, listeners } = watchedSignal()
-  for (let i = 0; i < 6; i += 1) await upstream.attempt(request({ signal })).catch(() => undefined)
+  for (let i = 0; i < 6; i += 1) await upstream.request(request({ signal })).catch(() => undefined)
   expect(origin.received).toHaveLength(6)
   expect(listeners()).toBe(0)
 })
@@ -222,8 +222,8 @@ test('an upload streams through in pieces, and its length is sent when it is kno
   )
   const { upstream } = upstreamOf([origin.origin])
   const stream = () => Readable.from([Buffer.alloc(70_000), Buffer.alloc(30_000)])
-  const chunked = await upstream.attempt(request({ method: 'POST', content: stream() }))
-  const counted = await upstream.attempt(
+  const chunked = await upstream.request(request({ method: 'POST', content: stream() }))
+  const counted = await upstream.request(
     request({ method: 'POST', content: stream(), headers: ['content-length', '100000'] }),
   )
   expect([String(chunked.content), String(counted.content)]).toEqual(['100000', '100000'])
@@ -237,7 +237,7 @@ test('an upload that breaks off is the fault of the client, and is not tried aga
   const { upstream } = upstreamOf([origin.origin])
   const content = new Readable({ read() {} })
   content.push('begin')
-  const response = upstream.attempt(request({ method: 'PUT', content, headers: ['content-length', '100'] }))
+  const response = upstream.request(request({ method: 'PUT', content, headers: ['content-length', '100'] }))
   setTimeout(() => content.destroy(new Error('aborted')), 20)
   await expect(response).rejects.toMatchObject({ code: 'client_gone' })
   expect(upstream.snapshot()).toMatchObject({ inFlight: 0, targets: [{ state: 'unknown', outstanding: 0 }] })
@@ -252,7 +252,7 @@ test('an upload whose connection the upstream breaks is the fault of the upstrea
       setTimeout(() => this.push(Buffer.alloc(65_536)), 1)
     },
   })
-  await expect(upstream.attempt(request({ method: 'POST', content }))).rejects.toMatchObject({
+  await expect(upstream.request(request({ method: 'POST', content }))).rejects.toMatchObject({
     code: 'upstream_broken',
   })
   expect(events).toContainEqual(expect.objectContaining({ kind: 'attempt-finished', outcome: 'broken' }))
@@ -265,7 +265,7 @@ test('a response that comes while the content is still going up reaches the call
   const { upstream } = upstreamOf([origin.origin])
   const content = new Readable({ read() {} })
   content.push(Buffer.alloc(1_000))
-  const response = await upstream.attempt(request({ method: 'POST', content }))
+  const response = await upstream.request(request({ method: 'POST', content }))
   expect([response.status, String(response.content)]).toEqual([413, 'too large'])
   content.destroy()
 })
@@ -278,7 +278,7 @@ test('an upload that the upstream does not take ends in time', async () => {
       this.push(Buffer.alloc(65_536))
     },
   })
-  await expect(upstream.attempt(request({ method: 'POST', content: endless }))).rejects.toMatchObject({
+  await expect(upstream.request(request({ method: 'POST', content: endless }))).rejects.toMatchObject({
     code: 'upstream_timeout',
   })
   expect(endless.destroyed).toBe(true)
@@ -292,7 +292,7 @@ test('headers of the connection end here, and Host is the one of the target', as
     ),
   )
   const { upstream } = upstreamOf([origin.origin])
-  const response = await upstream.attempt(request({ headers: ['host', 'evil.example', 'accept', '*/*'] }))
+  const response = await upstream.request(request({ headers: ['host', 'evil.example', 'accept', '*/*'] }))
   expect(response.headers).toEqual([
     'Cache-Control',
     'private',
@@ -318,15 +318,15 @@ test.each([
   const origin = await originOf((_, wire) => wire.write(response))
   const { upstream } = upstreamOf([origin.origin])
   const headers = ['if-none-match', '"x"']
-  expect((await upstream.attempt(request({ method, headers }))).content).toBeUndefined()
+  expect((await upstream.request(request({ method, headers }))).content).toBeUndefined()
 })
 
 test('close finishes requests in flight and refuses new ones', async () => {
   const { origin, held } = await heldOrigin()
   const { upstream } = upstreamOf([origin.origin])
-  const under = upstream.attempt(request())
+  const under = upstream.request(request())
   const closed = upstream.close()
-  await expect(upstream.attempt(request())).rejects.toMatchObject({ code: 'shutting_down' })
+  await expect(upstream.request(request())).rejects.toMatchObject({ code: 'shutting_down' })
   await origin.until(() => held.length === 1)
   held.shift()?.()
   expect((await under).status).toBe(200)
@@ -337,7 +337,7 @@ test('close finishes requests in flight and refuses new ones', async () => {
 test('destroy ends requests in flight', async () => {
   const origin = await originOf(() => {})
   const { upstream } = upstreamOf([origin.origin])
-  const under = upstream.attempt(request())
+  const under = upstream.request(request())
   await origin.until(() => origin.received.length === 1)
   const failed = expect(under).rejects.toMatchObject({ code: 'shutting_down' })
   await upstream.destroy()

@@ -18,7 +18,7 @@ const proxied = async (script?: Script, options: Partial<UpstreamOptions> = {}) 
     outgoing.once('close', () => outgoing.writableFinished || gone.abort())
     const length = incoming.headers['content-length']
     try {
-      const response = await room.upstream.attempt(
+      const response = await room.upstream.request(
         request({
           method: incoming.method as string,
           target: incoming.url as string,
@@ -94,7 +94,7 @@ test('both paths share one set of slots, and a full queue is 503', async () => {
     },
     { maxConcurrent: 1, queue: { max: 1, timeoutMs: 0 } },
   )
-  const forwarded = upstream.attempt(request())
+  const forwarded = upstream.request(request())
   const passed = fetch(address)
   await origin.until(() => upstream.snapshot().queued === 1)
   const refused = await fetch(address)

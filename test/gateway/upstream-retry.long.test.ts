@@ -15,7 +15,7 @@ test('a GET whose connection broke is sent once more, and the caller sees one re
     count === 1 ? wire.reset() : wire.respond({ content: 'ok' }),
   )
   const { upstream, events } = upstreamOf([origin.origin])
-  expect((await upstream.attempt(request())).status).toBe(200)
+  expect((await upstream.request(request())).status).toBe(200)
   expect(origin.received).toHaveLength(2)
   expect(events.filter(({ kind }) => kind === 'retried')).toMatchObject([{ reason: 'connection-lost' }])
 })
@@ -23,7 +23,7 @@ test('a GET whose connection broke is sent once more, and the caller sees one re
 test('a POST whose connection broke is never sent twice', async () => {
   const origin = await originOf((_, wire) => wire.reset())
   const { upstream, events } = upstreamOf([origin.origin])
-  await expect(upstream.attempt(post('x'))).rejects.toMatchObject({ code: 'upstream_broken' })
+  await expect(upstream.request(post('x'))).rejects.toMatchObject({ code: 'upstream_broken' })
   expect(origin.received).toHaveLength(1)
   expect(events.filter(({ kind }) => kind === 'gave-up')).toMatchObject([{ reason: 'method' }])
 })
@@ -33,7 +33,7 @@ test('a POST that could not be sent goes to the other target', async () => {
   await gone.close()
   const alive = await originOf()
   const { upstream } = upstreamOf([gone.origin, alive.origin])
-  for (let i = 0; i < 4; i += 1) expect((await upstream.attempt(post(`n${i}`))).status).toBe(200)
+  for (let i = 0; i < 4; i += 1) expect((await upstream.request(post(`n${i}`))).status).toBe(200)
   expect(alive.received.map(({ content }) => content.toString())).toEqual(['n0', 'n1', 'n2', 'n3'])
 })
 
@@ -48,7 +48,7 @@ test.each(['GET', 'POST'])(
     const { upstream } = upstreamOf([gone.origin, alive.origin], { eject })
     const content = method === 'POST' ? Buffer.from('x') : undefined
     for (let i = 0; i < 40; i += 1)
-      expect((await upstream.attempt(request({ method, content }))).status).toBe(200)
+      expect((await upstream.request(request({ method, content }))).status).toBe(200)
     expect(alive.received).toHaveLength(40)
   },
 )
@@ -60,9 +60,9 @@ test('a connection that died while idle costs a GET nothing', async () => {
     if (count === 1) setTimeout(() => wire.reset(), 5)
   })
   const { upstream } = upstreamOf([origin.origin])
-  await upstream.attempt(request())
+  await upstream.request(request())
   await pause(30)
-  expect((await upstream.attempt(request())).status).toBe(200)
+  expect((await upstream.request(request())).status).toBe(200)
 })
 
 // Only the first two are valid (RFC 9110 §10.2.3); the others must not be read as a date that has passed, which allows a retry at once.
@@ -73,7 +73,7 @@ test.each(['600', 'Fri, 01 Jan 2100 00:00:00 GMT', '-1', '1.5', 'a 1', 'Mon, 01 
       wire.respond({ status: 503, headers: { 'Retry-After': value }, content: 'no' }),
     )
     const { upstream } = upstreamOf([origin.origin])
-    const response = await upstream.attempt(request())
+    const response = await upstream.request(request())
     expect([response.status, String(response.content)]).toEqual([503, 'no'])
     expect(origin.received).toHaveLength(1)
   },
@@ -84,7 +84,7 @@ test('a 503 of one target is answered by the other one', async () => {
   const free = await originOf()
   const { upstream, events } = upstreamOf([busy.origin, free.origin])
   const statuses = []
-  for (let i = 0; i < 2; i += 1) statuses.push((await upstream.attempt(request())).status)
+  for (let i = 0; i < 2; i += 1) statuses.push((await upstream.request(request())).status)
   expect(statuses).toEqual([200, 200])
   expect(events).toContainEqual(expect.objectContaining({ kind: 'attempt-finished', outcome: 'discarded' }))
 })
@@ -95,7 +95,7 @@ test('a short Retry-After is waited for', async () => {
   )
   const { upstream } = upstreamOf([origin.origin])
   const started = performance.now()
-  expect((await upstream.attempt(request())).status).toBe(200)
+  expect((await upstream.request(request())).status).toBe(200)
   expect(performance.now() - started).toBeGreaterThan(950)
 })
 
@@ -106,7 +106,7 @@ test('when all requests fail, the target gets at most 1.2 times as many', async 
     maxConcurrent: 16,
     queue: { max: 64, timeoutMs: 0 },
   })
-  const requests = Array.from({ length: 200 }, () => upstream.attempt(request()).catch(() => undefined))
+  const requests = Array.from({ length: 200 }, () => upstream.request(request()).catch(() => undefined))
   // More than the queue holds is refused, so they come in portions.
   const more = await Promise.all(requests)
   expect(more).toHaveLength(200)
@@ -124,19 +124,19 @@ test('a target that keeps failing is ejected and returns after one trial', async
     // Longer than the requests take that must find the target ejected.
     eject: { after: 3, forMs: 1_500, maxShare: 0.5 },
   })
-  for (let i = 0; i < 12; i += 1) await upstream.attempt(request())
+  for (let i = 0; i < 12; i += 1) await upstream.request(request())
   expect(sick.received).toHaveLength(3)
   expect(upstream.snapshot().targets.map(({ state }) => state)).toEqual(['left-out', 'healthy'])
   await pause(1_600)
-  await upstream.attempt(request())
+  await upstream.request(request())
   expect(sick.received).toHaveLength(4)
   expect(upstream.snapshot().targets[0]?.state).toBe('left-out')
   broken = false
   await pause(1_600)
   // A request that may not be repeated is no trial.
-  await upstream.attempt(post('x'))
+  await upstream.request(post('x'))
   expect(sick.received).toHaveLength(4)
-  await upstream.attempt(request())
+  await upstream.request(request())
   expect(upstream.snapshot().targets[0]?.state).toBe('healthy')
   const changes = events.flatMap((event) => (event.kind === 'target-changed' ? [event.to] : []))
   // It has never answered before, and a trial that fails changes nothing.
@@ -146,7 +146,7 @@ test('a target that keeps failing is ejected and returns after one trial', async
 test('a single target that fails stays in use', async () => {
   const origin = await originOf((_, wire) => wire.reset())
   const { upstream } = upstreamOf([origin.origin], { retry: { attempts: 1, budget: 0 } })
-  for (let i = 0; i < 6; i += 1) await upstream.attempt(request()).catch(() => undefined)
+  for (let i = 0; i < 6; i += 1) await upstream.request(request()).catch(() => undefined)
   expect(origin.received).toHaveLength(6)
   expect(upstream.snapshot().targets[0]?.state).toBe('failing')
 })
@@ -156,9 +156,9 @@ test('the target with the fewest requests in flight is chosen', async () => {
   const slow = await originOf((_, wire) => void held.push(() => wire.respond({})))
   const fast = await originOf()
   const { upstream } = upstreamOf([slow.origin, fast.origin])
-  const first = [upstream.attempt(request()), upstream.attempt(request())]
+  const first = [upstream.request(request()), upstream.request(request())]
   await slow.until(() => slow.received.length === 1 && fast.received.length === 1)
-  for (let i = 0; i < 10; i += 1) await upstream.attempt(request())
+  for (let i = 0; i < 10; i += 1) await upstream.request(request())
   for (const respond of held) respond()
   await Promise.all(first)
   expect([slow.received.length, fast.received.length]).toEqual([1, 11])
@@ -176,7 +176,7 @@ test('an active check finds a target that is gone, and that it is back', async (
   healthy = false
   await origin.until(() => state() === 'left-out')
   const before = origin.received.filter(({ target }) => target === '/').length
-  for (let i = 0; i < 4; i += 1) await upstream.attempt(request())
+  for (let i = 0; i < 4; i += 1) await upstream.request(request())
   expect(origin.received.filter(({ target }) => target === '/')).toHaveLength(before)
   healthy = true
   await origin.until(() => state() === 'healthy')

@@ -18,7 +18,7 @@ const outcome = async (origin: string, tls: Partial<UpstreamOptions['tls']>): Pr
     retry: { attempts: 1, budget: 0 },
     tls: { ...noTls, ...tls },
   })
-  return upstream.attempt(request()).then(
+  return upstream.request(request()).then(
     ({ status }) => status,
     ({ code }) => code,
   )

@@ -66,7 +66,7 @@ export const forwardAlone =
     const ms = leftMs()
     const headers =
       ms === undefined ? request.headers : withHeader(request.headers, deadlineHeader, String(ms))
-    return batch.service.upstream.attempt({ ...request, headers, line: 'batch', withdraw: stop })
+    return batch.service.upstream.request({ ...request, headers, line: 'batch', withdraw: stop })
   }
 
 /** The item's headers with the credentials of the batch in place of those of the item. */

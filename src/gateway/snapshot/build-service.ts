@@ -204,10 +204,10 @@ export type BuiltService = {
 /** Sends a GET of the gateway itself, and reads the response; `content` is undefined where it is larger than `maxBytes`. */
 export const ownGet = async (
   upstream: Upstream,
-  request: Omit<Parameters<Upstream['attempt']>[0], 'method' | 'effect' | 'content'>,
+  request: Omit<Parameters<Upstream['request']>[0], 'method' | 'effect' | 'content'>,
   maxBytes: number,
 ) => {
-  const response = await upstream.attempt({ ...request, method: 'GET', effect: 'pass', content: undefined })
+  const response = await upstream.request({ ...request, method: 'GET', effect: 'pass', content: undefined })
   const { status, headers, content = Buffer.alloc(0) } = await bufferedResponse(response, maxBytes, unlimited)
   discard(content)
   return { status, headers, content: Buffer.isBuffer(content) ? content : undefined }

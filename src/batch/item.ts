@@ -241,7 +241,7 @@ const mergesSlashes = (path: string, { pathParameters }: Found): boolean => {
   return path.slice(0, end).includes('//')
 }
 
-/** The tags of stored responses that an item reads or changes; undefined where its row says that (order/plan-batch.ts). */
+/** The tags of stored responses that an item reads or changes; undefined where its row says that (order/reach.ts). */
 const reachOf = (service: Service, method: string, effect: Effect, match: Found): ItemReach | undefined => {
   if (service.contract.hasIndex) return undefined
   const nothingYet = { status: 200, headers: [], content: Buffer.alloc(0) }

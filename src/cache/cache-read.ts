@@ -82,7 +82,7 @@ export const createPartitions = (): ((credential: string) => string) => {
   return (credential) => createHmac('sha256', salt).update(credential).digest('base64url')
 }
 
-/** A GET or HEAD that is answered through the cache. */
+/** A read that is answered through the cache: GET, HEAD, QUERY, or the POST of a GraphQL query. */
 export type CacheRead = {
   readonly service: string
   /** Template of the route, for counts: from a closed list, never from a client. */

@@ -45,7 +45,7 @@ export type CacheDeps = {
   /** Salted hash of a credential; see cache/cache-read.ts. */
   readonly partitionOf: (credential: string) => string
   readonly forwarding: ForwardingFacts
-  /** Absent where no other process stores responses of the same upstreams (docs/decisions/0007). */
+  /** Absent where neither another process (docs/decisions/0007) nor a cache in front stores responses of the same upstreams. */
   readonly writeRegistry?: WriteRegistry
   /** Bounds the bytes that are held for requests in flight. */
   readonly budget: ByteBudget
@@ -53,7 +53,7 @@ export type CacheDeps = {
   readonly report: (event: ExchangeEvent) => void
 }
 
-/** Registers writes with the other processes, so that they invalidate what a write changes. */
+/** Registers writes with the other processes, so that they and the caches in front invalidate what a write changes. */
 type WriteRegistry = {
   /** To be awaited before a write is sent; `mayMatter`: something that it changes may be stored somewhere. */
   begin(

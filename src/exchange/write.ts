@@ -130,7 +130,7 @@ const read = async (write: Write): Promise<Next> => {
   return 'verdict'
 }
 
-/** What says which stored responses are stale now: the receipt, the table, or nothing. */
+/** What says which stored responses are stale now: the receipt, the table, or that none is. */
 const verdict = (write: Write): Next => {
   const { context, claim, isTasksAlone, response, nonce } = write
   if (response === undefined) throw outOfOrder()

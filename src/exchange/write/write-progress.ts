@@ -17,7 +17,7 @@ export type WriteObserver = {
   illegal(from: WriteState, to: WriteState): void
 }
 
-/** How far one write got. Whatever drops, quarantines, registers or acknowledges asks its state; only forward. */
+/** How far one write got; it only moves forward. */
 export class WriteProgress implements SendProgress {
   readonly #observer: WriteObserver
   #state: WriteState = 'not-sent'

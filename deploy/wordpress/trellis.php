@@ -2486,6 +2486,8 @@ final class Trellis_Tags {
 	/** In a network: blogs whose contents or options were read. */
 	private $blogs       = array();
 	private $is_complete = true;
+	/** Why something may be missing, for the operator: the plugin whose code ran, and what it did. */
+	private $cause       = '';
 	private $max_age     = 0;
 	/** What is read before belongs to each request, not to this answer. */
 	private $is_dispatched = false;
@@ -2544,7 +2546,9 @@ final class Trellis_Tags {
 	public function record() {
 		$this->blogs[ get_current_blog_id() ] = true;
 		// Before 6.1 there is no filter that sees every option.
-		$this->is_complete = version_compare( $GLOBALS['wp_version'], '6.1-alpha', '>=' );
+		if ( version_compare( $GLOBALS['wp_version'], '6.1-alpha', '<' ) ) {
+			$this->miss( 'a WordPress before 6.1' );
+		}
 		$this->look_back();
 		if ( wp_using_ext_object_cache() ) {
 			$this->watch_cache();
@@ -2576,7 +2580,7 @@ final class Trellis_Tags {
 			'pre_get_posts',
 			function ( $query ) {
 				if ( false === $query->get( 'cache_results', true ) ) {
-					$this->is_complete = false;
+					$this->miss( 'a query without the cache' );
 				}
 				if ( $this->reads_terms_late && '' === $query->get( 'update_post_term_cache' ) ) {
 					$query->set( 'update_post_term_cache', false );
@@ -2629,7 +2633,7 @@ final class Trellis_Tags {
 				$callers = array_column( debug_backtrace( DEBUG_BACKTRACE_IGNORE_ARGS, 6 ), 'function' );
 				$at      = array_search( 'wp_load_alloptions', $callers, true );
 				if ( false === $at || ! isset( $callers[ $at + 1 ] ) || ! in_array( $callers[ $at + 1 ], array( 'get_option', 'add_option', 'update_option', 'delete_option', 'get_transient', 'wp_prime_option_caches', 'is_blog_installed' ), true ) ) {
-					$this->is_complete = false;
+					$this->miss( 'all options' );
 				}
 				return $options;
 			},
@@ -2640,7 +2644,7 @@ final class Trellis_Tags {
 			function ( $response, $context, $class, $arguments, $url ) {
 				// An answer made of another one; not the request with which WordPress starts its own cron.
 				if ( 0 !== strpos( (string) $url, site_url( 'wp-cron.php' ) ) ) {
-					$this->is_complete = false;
+					$this->miss( 'a request to another server' );
 				}
 			},
 			10,
@@ -2936,6 +2940,21 @@ final class Trellis_Tags {
 		}
 	}
 
+	/** Something that the response shows may be missing in its description. */
+	private function miss( $what ) {
+		$this->is_complete = false;
+		if ( '' !== $this->cause ) {
+			return;
+		}
+		$this->cause = $what;
+		foreach ( debug_backtrace( DEBUG_BACKTRACE_IGNORE_ARGS, 40 ) as $frame ) {
+			if ( isset( $frame['file'] ) && preg_match( '~/plugins/([^/]+)/~', wp_normalize_path( $frame['file'] ), $part ) ) {
+				$this->cause = "plugin {$part[1]}: $what";
+				return;
+			}
+		}
+	}
+
 	/** What was read before this file: WordPress counts its filters, and has one for each option by name. */
 	private function look_back() {
 		$filters = isset( $GLOBALS['wp_filters'] ) ? $GLOBALS['wp_filters'] : array();
@@ -2944,11 +2963,13 @@ final class Trellis_Tags {
 		$this->options += array_fill_keys( in_array( 'WPLANG', $options, true ) ? array_merge( $options, array( self::LANGUAGE ) ) : $options, true );
 		if ( is_multisite() || wp_using_ext_object_cache() ) {
 			// Statements do not tell: the network was looked up, or the object cache was asked. By WordPress alone, if nothing ran before.
-			$this->is_complete = $this->is_complete && self::is_first();
+			if ( ! self::is_first() ) {
+				$this->miss( 'a plugin that runs before the companion' );
+			}
 		}
 		// One statement reads all options, and one each that are not among these; of any other nothing is known.
 		if ( ! is_multisite() && isset( $filters['query'] ) && $filters['query'] > 1 + count( $options ) ) {
-			$this->is_complete = false;
+			$this->miss( 'a statement before the companion was loaded' );
 		}
 	}
 
@@ -3001,7 +3022,9 @@ final class Trellis_Tags {
 		} elseif ( in_array( $group, array( 'post-queries', 'term-queries', 'comment-queries', 'user-queries', 'counts', 'timeinfo' ), true ) || 'posts' === $group && 'all_page_ids' === $key ) {
 			$this->lists['any'] = true;
 		} elseif ( 'default' !== $group || ! preg_match( '/^(?:is_blog_installed$|icon_files$|mime_type_icon_)/D', $key ) ) {
-			$this->is_complete = $this->is_complete && is_multisite() && $this->is_of_network( $group, $key );
+			if ( ! is_multisite() || ! $this->is_of_network( $group, $key ) ) {
+				$this->miss( "the group $group of the object cache" );
+			}
 		}
 	}
 
@@ -3015,9 +3038,13 @@ final class Trellis_Tags {
 		try {
 			foreach ( array( 'posts_request_ids', 'found_posts_query', 'found_users_query', 'found_comments_query', 'comments_clauses' ) as $hook ) {
 				// Asked only when nothing is stored.
-				$this->is_complete = $this->is_complete && ! has_filter( $hook );
+				if ( has_filter( $hook ) ) {
+					$this->miss( "a filter of $hook" );
+				}
 			}
-			$this->is_complete = $this->is_complete && is_object( $query );
+			if ( ! is_object( $query ) ) {
+				$this->miss( 'a query of its own' );
+			}
 			if ( ! $this->is_complete ) {
 				return;
 			}
@@ -3029,11 +3056,13 @@ final class Trellis_Tags {
 			} else {
 				// Columns of posts are read by id, from the object cache as well.
 				$request = 'posts' === $kind ? str_replace( "$posts.*", "$posts.ID", $query->request ) : $query->request;
-				$this->is_complete = 0 === stripos( ltrim( $request ), 'SELECT' );
+				if ( 0 !== stripos( ltrim( $request ), 'SELECT' ) ) {
+					$this->miss( 'a query without a statement' );
+				}
 				$this->see( $GLOBALS['wpdb']->remove_placeholder_escape( $request ) );
 			}
 		} catch ( Throwable $error ) {
-			$this->is_complete = false;
+			$this->miss( 'a query that cannot be read' );
 		}
 	}
 
@@ -3067,8 +3096,8 @@ final class Trellis_Tags {
 		foreach ( array( 'user_count', 'blog_count' ) as $name ) {
 			add_filter(
 				"pre_site_option_$name",
-				function ( $value ) {
-					$this->is_complete = false;
+				function ( $value ) use ( $name ) {
+					$this->miss( "the option $name of the network" );
 					return $value;
 				}
 			);
@@ -3102,7 +3131,7 @@ final class Trellis_Tags {
 			try {
 				$this->read( $query );
 			} catch ( Throwable $error ) {
-				$this->is_complete = false;
+				$this->miss( 'a statement that cannot be read' );
 			}
 		}
 		return $query;
@@ -3129,7 +3158,9 @@ final class Trellis_Tags {
 		}
 		$this->tables += array_fill_keys( array_filter( $names, array( 'Trellis_Known_Tables', 'is_shown' ) ), true );
 		if ( is_multisite() ) {
-			$this->is_complete = $this->is_complete && ! in_array( 'blogs', $names, true );
+			if ( in_array( 'blogs', $names, true ) ) {
+				$this->miss( 'the table blogs' );
+			}
 			preg_match_all( "/(?<![\\w$])$prefix(?:(\\d+)_)?(\\w+)/i", $sql, $found, PREG_SET_ORDER );
 			foreach ( $found as list( , $blog, $name ) ) {
 				if ( ! in_array( $name, Trellis_Changes::GLOBAL_TABLES, true ) ) {
@@ -3622,6 +3653,9 @@ final class Trellis_Tags {
 		try {
 			$value = $this->value();
 			header( "Trellis-Tags: $value" );
+			if ( '' !== $this->cause ) {
+				header( 'Trellis-Incomplete: ' . substr( preg_replace( '/[^\x20-\x7e]/', '_', $this->cause ), 0, 200 ) );
+			}
 			header( "Trellis-Request: {$this->request}" );
 			if ( $this->max_age > 0 ) {
 				header( "Trellis-Max-Age: {$this->max_age}" );
@@ -3640,7 +3674,14 @@ final class Trellis_Tags {
 		} else {
 			$cache = isset( $wp_object_cache->cache ) && is_array( $wp_object_cache->cache ) ? $wp_object_cache->cache : null;
 		}
-		$is_complete = $this->is_complete && count( $this->blogs ) <= self::MAX_BLOGS && null !== $cache && ! wp_suspend_cache_addition() && 200 === http_response_code() && ! $shows_temporary;
+		if ( '' !== $shows_temporary ) {
+			$this->miss( "the temporary value $shows_temporary" );
+		} elseif ( null === $cache ) {
+			$this->miss( 'an object cache that cannot be read' );
+		} elseif ( count( $this->blogs ) > self::MAX_BLOGS ) {
+			$this->miss( 'more than ' . self::MAX_BLOGS . ' sites of the network' );
+		}
+		$is_complete = $this->is_complete && ! wp_suspend_cache_addition() && 200 === http_response_code();
 		foreach ( self::GROUPS as $group => $letter ) {
 			foreach ( isset( $cache[ $group ] ) && is_array( $cache[ $group ] ) ? $cache[ $group ] : array() as $key => $value ) {
 				if ( preg_match( '/^(?:\d+:)?(\d+)$/D', (string) $key, $part ) ) {
@@ -3685,13 +3726,17 @@ final class Trellis_Tags {
 		if ( strlen( $text ) > self::MAX_BYTES && function_exists( 'gzdeflate' ) ) {
 			$text = 'v2;' . rtrim( base64_encode( gzdeflate( $this->join( $letters, array_merge( $names, array( 'q' => $this->post_lists( true ) ) ), $flags, true ), 9 ) ), '=' );
 		}
+		if ( strlen( $text ) <= self::MAX_BYTES ) {
+			return $text;
+		}
 		// Too long: collections and tables alone, known as incomplete.
-		return strlen( $text ) <= self::MAX_BYTES ? $text : $this->join( array(), array( 'list' => array( 'any' => true ), 'x' => $this->tables + array_fill_keys( array_keys( $this->rows ), true ) ), '' );
+		$this->miss( 'more than ' . self::MAX_BYTES . ' bytes of tags' );
+		return $this->join( array(), array( 'list' => array( 'any' => true ), 'x' => $this->tables + array_fill_keys( array_keys( $this->rows ), true ) ), '' );
 	}
 
 	/**
-	 * Whether a temporary value was there that is not told, apart from those of WordPress, which are made of files and of the clock. The
-	 * response ends with those that are told.
+	 * The name of a temporary value that was there and is not told, apart from those of WordPress, which are made of files and of the clock;
+	 * '' for none. The response ends with those that are told.
 	 */
 	private function shows_temporary() {
 		// What is read from here on is not part of the answer.
@@ -3706,13 +3751,13 @@ final class Trellis_Tags {
 				$this->bound( max( 1, $end - time() ) );
 			}
 			if ( isset( $places['cache'] ) && is_multisite() && $is_network && false !== get_site_option( $name ) ) {
-				return true;
+				return $name;
 			}
 			if ( isset( $places['cache'] ) && false !== wp_cache_get( substr( $name, $is_network ? 16 : 11 ), $is_network ? 'site-transient' : 'transient' ) ) {
-				return true;
+				return $name;
 			}
 		}
-		return false;
+		return '';
 	}
 
 	private function plain( $name ) {

@@ -5,7 +5,7 @@ import type { StatusReport } from '../admin/status-report.ts'
 import { storeIssues } from '../cluster/store-issues.ts'
 import { type Config, changesOf } from '../config/config.ts'
 import { checksOf } from './contracts.ts'
-import { allUpstreamIssues } from './upstream-issues.ts'
+import { allUpstreamIssues, upstreamFacts } from './upstream-issues.ts'
 
 /** What was looked at, what is there and, where that is no good, what to do. */
 export type Check = {
@@ -146,6 +146,11 @@ const certificateChecks = ({ listen: { tls }, publicUrl }: Config): readonly Che
 
 const upstreamChecks = async (config: Config): Promise<readonly Check[]> => {
   const issues = await allUpstreamIssues(config)
+  const facts = new Map(
+    await Promise.all(
+      config.services.map(async (service) => [service, await upstreamFacts(service, config)] as const),
+    ),
+  )
   return config.services.flatMap((service): Check[] => {
     const subject = `upstream of ${service.name}`
     const serviceIssues = issues.filter((issue) => issue.service === service.name)
@@ -159,7 +164,8 @@ const upstreamChecks = async (config: Config): Promise<readonly Check[]> => {
         ? serviceIssues.map(({ text }) => ({ state: 'fault', subject, text }))
         : [{ state: 'ok', subject, text: 'answers, and fits the configuration' }]
     const allowed = (hints ?? []).map((text): Check => ({ state: 'note', subject: service.name, text }))
-    return [...responses, ...ofChanges, ...allowed]
+    const said = (facts.get(service) ?? []).map((text): Check => ({ state: 'note', subject, text }))
+    return [...responses, ...said, ...ofChanges, ...allowed]
   })
 }
 

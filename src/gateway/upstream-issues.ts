@@ -244,8 +244,8 @@ const asking = async <Service extends ServiceConfig, Value>(
         headers: ['accept-encoding', 'identity', 'user-agent', 'trellis', ...forwarded, ...more],
         signal: AbortSignal.timeout(Math.max(0, Math.min(askMs, ended - systemClock.monotonic()))),
       }
-      const { status, headers, content = Buffer.alloc(0) } = await ownGet(upstream, request, maxBytes)
-      return { kind: 'answer', status, headers, content }
+      const { content = Buffer.alloc(0), ...head } = await ownGet(upstream, request, maxBytes)
+      return { kind: 'answer', ...head, content }
     } catch (error) {
       return { kind: 'none', reason: reasonOf(error) }
     }
@@ -367,6 +367,12 @@ const reached = async (service: ServiceConfig, config: Config): Promise<readonly
     ),
   )
   return issues.flat().flatMap((issue) => (issue === undefined ? [] : [{ service: name, ...issue }]))
+}
+
+/** What the upstream of a service says of itself. Never throws; ends in bounded time. */
+export const upstreamFacts = async (service: ServiceConfig, config: Config): Promise<readonly string[]> => {
+  const facts = checksOf(service)?.facts
+  return facts === undefined ? [] : asking(service, targetsOf(service), config, facts)
 }
 
 /** The same with every server of every service, and with the companions. */

@@ -39,6 +39,8 @@ export type ResponseHints = {
   readonly tags: string | undefined
   /** Trellis-Max-Age: seconds after which the response changes by the clock. */
   readonly maxAge: string | undefined
+  /** Trellis-Incomplete: why the tags do not say everything, for a person. */
+  readonly incomplete?: string | undefined
   /** Trellis-Statement: what the request has written. */
   readonly receipt?: string | undefined
   /** Trellis-Request: how reports of changes name the request that the response is for. */

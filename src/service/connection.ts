@@ -4,7 +4,7 @@ import type { Clock } from '../clock.ts'
 import type { ServiceConfig } from '../config/config.ts'
 import type { AnyOrigin } from '../http/headers/cors.ts'
 import type { HeaderLines } from '../http/headers/header-lines.ts'
-import type { ResponseOrPromise } from '../http/message.ts'
+import type { ResponseHints, ResponseOrPromise } from '../http/message.ts'
 import type { Row } from './row.ts'
 
 // What a contract learns of the upstream while the service runs.
@@ -187,6 +187,7 @@ export type Seen =
       readonly kind: 'answer'
       readonly status: number
       readonly headers: HeaderLines
+      readonly hints?: ResponseHints | undefined
       readonly content: Buffer
     }
   | { readonly kind: 'none'; readonly reason: string }
@@ -236,6 +237,8 @@ export type UpstreamChecks = {
   readonly serverIssues?: (check: UpstreamCheck) => Promise<readonly Issue[]>
   /** What follows where such a service has no `changes`, and what to do; for `doctor`. */
   readonly withoutChanges?: string
+  /** What the upstream says of itself that is no fault; for `doctor`. */
+  readonly facts?: (check: UpstreamCheck) => Promise<readonly string[]>
   /** What the configuration of such a service allows, and who runs it should know; for `doctor`. */
   readonly hints?: readonly string[]
   /** Codes of the requests that limits of the configuration refuse; `doctor` says how many were refused for each. */

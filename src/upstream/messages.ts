@@ -177,12 +177,14 @@ export const responseHead = (status: number, headers: HeaderLines): ResponseHead
 const hintsOf = (headers: HeaderLines): ResponseHints | undefined => {
   const tags = headerValue(headers, 'trellis-tags')
   const maxAge = headerValue(headers, 'trellis-max-age')
+  const incomplete = headerValue(headers, 'trellis-incomplete')
   const receipt = headerValue(headers, 'trellis-statement')
   const request = headerValue(headers, 'trellis-request')
-  if ([tags, maxAge, receipt, request].every((value) => value === undefined)) return undefined
+  if ([tags, maxAge, incomplete, receipt, request].every((value) => value === undefined)) return undefined
   return {
     tags,
     maxAge,
+    ...(incomplete === undefined ? {} : { incomplete }),
     ...(receipt === undefined ? {} : { receipt }),
     ...(request === undefined ? {} : { request }),
   }

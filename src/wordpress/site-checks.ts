@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { storageOf } from '../cache/cache.ts'
+import { createTagNames } from '../cache/tagger.ts'
 import { systemClock } from '../clock.ts'
 import { changesOf, pollMsOf, type ServiceConfig, type SiteConfig } from '../config/config.ts'
 import { isJsonObject, parsedJson } from '../http/json-text.ts'
@@ -18,6 +19,7 @@ import {
   rootIssue,
 } from './index/site-issues.ts'
 import { pluginsOf, type SitePlugin } from './site-plugins.ts'
+import { companionTags } from './tags/companion-tags.ts'
 
 const basePathOf = ({ upstream: { basePath } }: ServiceConfig): string => (basePath === '/' ? '' : basePath)
 
@@ -110,10 +112,37 @@ const ofReads = async (check: UpstreamCheck): Promise<Issue | undefined> => {
 const present = (issues: readonly (Issue | undefined)[]): readonly Issue[] =>
   issues.filter((issue) => issue !== undefined)
 
+const described = ['posts', 'pages', 'categories', 'tags', 'media', 'comments', 'users'] as const
+
+/** How many of the lists that nearly all clients read the companion describes completely, and what keeps the others from it. */
+const ofDescriptions = async ({ ask, service }: UpstreamCheck): Promise<readonly string[]> => {
+  const names = createTagNames(service.name)
+  const lists = await Promise.all(
+    described.map(async (name) => ({ name, response: await ask(`${basePathOf(service)}/wp/v2/${name}`) })),
+  )
+  const read = lists.flatMap(({ name, response }) =>
+    response.kind === 'answer' && response.status === 200 && response.hints?.tags !== undefined
+      ? [{ name, ...response.hints, isComplete: companionTags(names, response).isComplete }]
+      : [],
+  )
+  if (read.length === 0) return []
+  const complete = read.filter(({ isComplete }) => isComplete).length
+  const others = read
+    .filter(({ isComplete }) => !isComplete)
+    .map(({ name, incomplete = 'the companion does not say why' }) => `${name} (${incomplete})`)
+  const text = `the companion describes ${complete} of ${read.length} core lists completely`
+  return [
+    others.length === 0
+      ? text
+      : `${text}; each change of anything public drops the others: ${others.join(', ')}`,
+  ]
+}
+
 /** Checks the upstream of a site. */
 export const siteChecks: UpstreamChecks & Required<Pick<UpstreamChecks, 'serverIssues'>> = {
   withoutChanges:
     'the companion is not set up: changes that bypass the gateway appear when the ttl ends (trellis init companion DIR)',
+  facts: ofDescriptions,
   issues: async (check) => {
     const { ask, service } = check
     const basePath = basePathOf(service)

@@ -216,6 +216,30 @@ test('of a set-up without a fault it says what it has seen', async () => {
   expect(end).toBe(0)
 })
 
+test('it says how many core lists the companion describes completely, and what keeps the others from it', async () => {
+  origin.script = wordpress('/wp-json/', '/wp-json', ({ target }, wire) =>
+    target.endsWith('/wp/v2/posts')
+      ? wire.respond({
+          headers: {
+            'Content-Type': 'application/json',
+            'Trellis-Tags': 'v1;n=0;blogs=1',
+            'Trellis-Incomplete': 'plugin shop: all options',
+          },
+          content: '[]',
+        })
+      : wire.respond({
+          headers: { 'Content-Type': 'application/json', 'Trellis-Tags': 'v1;n=0;complete;blogs=1' },
+          content: '[]',
+        }),
+  )
+  const { lines } = await doctor(await withPorts({ publicUrl, services: { blog: site() } }))
+  expect(lines.filter((line) => line.includes('core lists'))).toEqual([
+    expect.stringMatching(
+      /^note +upstream of blog: the companion describes 6 of 7 core lists completely; .*: posts \(plugin shop: all options\)$/,
+    ),
+  ])
+})
+
 test('with --json it prints the same for scripts', async () => {
   const { end, stdout } = await doctor(
     await withPorts({ services: { api: open({ targets: ['http://127.0.0.1:1'] }) } }),

@@ -24,6 +24,7 @@ type Reply = {
   readonly status: number
   readonly tags: Tags | undefined
   readonly maxAge: string | null
+  readonly incomplete: string | null
 }
 
 /** Reads the header as a gateway does: damage shows in the count. */
@@ -56,8 +57,10 @@ describeWith('php', 'the tags of answers', () => {
     const response = await fetch(`${site.origin}/index.php/wp-json${path}`, init)
     const value = response.headers.get('trellis-tags')
     const maxAge = response.headers.get('trellis-max-age')
+    const incomplete = response.headers.get('trellis-incomplete')
     const body = await response.text()
-    return { body, status: response.status, tags: value === null ? undefined : readTags(value), maxAge }
+    const tags = value === null ? undefined : readTags(value)
+    return { body, status: response.status, tags, maxAge, incomplete }
   }
   const readAll = async (): Promise<ReadonlyMap<string, Reply>> =>
     new Map(await forAll(reads, async (path) => [path, await read(path)] as const))
@@ -275,6 +278,7 @@ describeWith('php', 'the tags of answers', () => {
   }, async () => {
     await writeFile(`${site.site}/wp-content/mu-plugins/0-hidden.php`, hiddenReadsPlugin)
     const missed: string[] = []
+    const causes = new Set<string | null>()
     for (const [title, shortcode, change] of hiddenReads) {
       await site.rest('PUT', '/wp/v2/posts/90', { content: `[${shortcode}]` })
       await read('/wp/v2/posts/90')
@@ -285,10 +289,14 @@ describeWith('php', 'the tags of answers', () => {
       const changes = site.intake.pushes.slice(count).flatMap((push) => push.changes)
       const isReached =
         before.tags === undefined || !before.tags.complete || reaches(changes, before.tags.text)
+      if (before.tags?.complete === (before.incomplete !== null))
+        missed.push(`${title}: ${before.incomplete}`)
+      causes.add(before.incomplete)
       if (!isReached) missed.push(`${title}: ${before.tags?.text} ${JSON.stringify(changes)}`)
       if (before.body === after.body) missed.push(`${title} shows no change`)
     }
     expect(missed).toEqual([])
+    expect([...causes]).toContain('all options')
   })
 
   test('a callback counts as harmless only if its code uses nothing but its first argument, parameters and texts', async () => {

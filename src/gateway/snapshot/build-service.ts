@@ -208,9 +208,9 @@ export const ownGet = async (
   maxBytes: number,
 ) => {
   const response = await upstream.request({ ...request, method: 'GET', effect: 'pass', content: undefined })
-  const { status, headers, content = Buffer.alloc(0) } = await bufferedResponse(response, maxBytes, unlimited)
+  const { content = Buffer.alloc(0), ...head } = await bufferedResponse(response, maxBytes, unlimited)
   discard(content)
-  return { status, headers, content: Buffer.isBuffer(content) ? content : undefined }
+  return { ...head, content: Buffer.isBuffer(content) ? content : undefined }
 }
 
 /** Closes what the remaining services do not use. */

@@ -78,6 +78,7 @@ const isNamedAway = (option: string): boolean =>
 const hintHeaders: readonly string[] = [
   'trellis-tags',
   'trellis-max-age',
+  'trellis-incomplete',
   'trellis-statement',
   'trellis-request',
 ]

@@ -194,10 +194,16 @@ describe('trellis init writes files of the package', () => {
     const page = await readFile(resolve('docs/deployment.md'), 'utf8')
     const [command = ''] = /^sed .* > gateway\.yaml$/m.exec(page) ?? []
     const cwd = await mkdtemp(join(folder, 'etc-'))
-    await run(join(project, 'node_modules/.bin/trellis'), ['init', 'open', 'http://127.0.0.1:1'], { cwd })
+    await run(join(project, 'node_modules/.bin/trellis'), ['init', 'wordpress', 'http://127.0.0.1:1'], {
+      cwd,
+    })
     await succeed('bash', ['-c', command], cwd)
-    const token = (await readFile(join(cwd, 'gateway.yaml'), 'utf8')).match(/^ *token: (.*)$/gm)
-    expect(token).toEqual(['  token: file:/run/credentials/trellis.service/admin-token'])
+    const written = await readFile(join(cwd, 'gateway.yaml'), 'utf8')
+    expect(written.match(/^ *token: (.*)$/gm)).toEqual([
+      '  token: file:/run/credentials/trellis.service/admin-token',
+    ])
+    // The suggestion for the companion keeps its own token.
+    expect(written).toMatch(/^ *# +token: "\$\{TRELLIS_TOKEN/m)
     const unit = await readFile(resolve('deploy/systemd/trellis.service'), 'utf8')
     expect(unit).toMatch(/^LoadCredential=admin-token:/m)
   })

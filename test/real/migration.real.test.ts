@@ -15,11 +15,11 @@ const document = await readFile(new URL('../../docs/migration.md', import.meta.u
 const section = (title: string): string =>
   document.split(/^## /m).find((part) => part.startsWith(`${title}\n`)) ?? ''
 
-const block = (language: string): string =>
-  blocksOf(section('1. Write the same for Trellis'), language)[0] ?? ''
+const configuration = blocksOf(section('2. Write the same for Trellis'), 'yaml')[0] ?? ''
+const publicServer = blocksOf(section('4. Lead readers through Trellis'), 'nginx')[0] ?? ''
 
-const beside = shownCommands(section('2. Run both side by side'))
-const instead = shownCommands(section('3. Give Trellis the port of nginx'))
+const beside = shownCommands(section('3. Run Trellis beside it'))
+const behind = shownCommands(section('4. Lead readers through Trellis'))
 
 let folder: string
 let wordpress: WordPress
@@ -28,13 +28,26 @@ let trellis: RunningProcess
 /** The port that is written in the document, and the one that stands for it here. */
 const ports = new Map<string, number>()
 
-/** The WordPress of the tests has permalinks that go through index.php. */
+/**
+ * The WordPress of the tests has permalinks that go through index.php, and stands for the nginx on port 8000. The public server has no
+ * certificate here.
+ */
 const here = (text: string): string =>
   text
     .replaceAll('/wp-json', '/index.php/wp-json')
+    .replaceAll(/^ *(?:ssl_|server_name ).*\n/gm, '')
+    .replace('listen 443 ssl', 'listen 127.0.0.1:443')
+    .replaceAll('https://www.example.org', 'http://127.0.0.1:443')
     .replaceAll(/127\.0\.0\.1:(\d+)/g, (_, port: string) =>
       port === '8000' ? new URL(wordpress.origin).host : `127.0.0.1:${ports.get(port)}`,
     )
+
+/** nginx as readers reach it, in front of the server at this port of the document. */
+const startNginx = (port: string): Promise<{ stop(): Promise<void> }> =>
+  runNginx(
+    () => here(publicServer.replace('127.0.0.1:8080', `127.0.0.1:${port}`)),
+    () => responded('443'),
+  )
 
 const responded = async (port: string): Promise<void> => {
   const response = await fetch(here(`http://127.0.0.1:${port}/wp-json/wp/v2/types`))
@@ -42,12 +55,12 @@ const responded = async (port: string): Promise<void> => {
   if (!response.ok) throw new Error(`status ${response.status}`)
 }
 
-const startTrellis = async (port: string): Promise<RunningProcess> => {
+const startTrellis = async (): Promise<RunningProcess> => {
   const file = join(folder, 'gateway.yaml')
-  await writeFile(file, here(block('yaml')))
-  const env = { TRELLIS_PORT: String(ports.get(port)), TRELLIS_ADMIN_PORT: String(ports.get('9090')) }
+  await writeFile(file, here(configuration))
+  const env = { TRELLIS_PORT: String(ports.get('8080')), TRELLIS_ADMIN_PORT: String(ports.get('9090')) }
   const program = startProcess(process.execPath, [await builtGateway(), 'start', '-c', file], { env })
-  await untilReady(program, () => responded(port))
+  await untilReady(program, () => responded('8080'))
   return program
 }
 
@@ -60,31 +73,28 @@ describeWith('nginx', 'docs/migration.md goes as it is written', () => {
   describeWith('php', 'with a real WordPress behind', () => {
     beforeAll(async () => {
       folder = await mkdtemp(join(tmpdir(), 'trellis-migration-'))
-      for (const port of ['8080', '8081', '9090']) ports.set(port, await freePort())
-      wordpress = await startWordPress({ publicUrl: `http://127.0.0.1:${ports.get('8080')}` })
-      nginx = await runNginx(
-        (cache) => here(block('nginx')).replace('/var/cache/nginx/wordpress', `${cache}/cache`),
-        () => responded('8080'),
-      )
-      trellis = await startTrellis('8081')
+      for (const port of ['443', '8080', '9090']) ports.set(port, await freePort())
+      wordpress = await startWordPress({ publicUrl: `http://127.0.0.1:${ports.get('443')}` })
+      nginx = await startNginx('8000')
+      trellis = await startTrellis()
       // It may be the first to need the built program.
     }, 300_000)
     afterAll(() => Promise.all([nginx?.stop(), trellis?.stop(0), wordpress?.stop()]))
 
     test('it has commands for both', () => {
-      expect([beside.length, instead.length]).toEqual([4, 3])
+      expect([beside.length, behind.length]).toEqual([1, 4])
     })
 
     test.each(beside)('beside nginx: $command', async ({ command, output }) => {
       expect(comparable(await printed(command))).toBe(comparable(output))
     })
 
-    test('Trellis takes the place of nginx on its port', async () => {
-      await Promise.all([nginx.stop(), trellis.stop(0)])
-      trellis = await startTrellis('8080')
+    test('nginx leads readers through Trellis', async () => {
+      await nginx.stop()
+      nginx = await startNginx('8080')
     })
 
-    test.each(instead)('instead of nginx: $command', async ({ command, output }) => {
+    test.each(behind)('through Trellis: $command', async ({ command, output }) => {
       expect(comparable(await printed(command))).toBe(comparable(output))
     })
   })

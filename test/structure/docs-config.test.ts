@@ -47,8 +47,10 @@ const unitOfRules = (rules: JsonSchema): string => {
   return rules['type'] === 'array' ? 'list' : 'text'
 }
 
-const defaultOf = (schema: JsonSchema, required: boolean): string => {
-  if (required) return 'required'
+/** `section`: what may be absent as a whole; only where it is used, the setting is required. */
+const requiredIn = (section: string): string => (section === '' ? 'required' : `required in \`${section}\``)
+
+const defaultOf = (schema: JsonSchema): string => {
   const value = schema['default']
   if (value === undefined || value === '') return ''
   const text = Array.isArray(value)
@@ -68,17 +70,21 @@ type Row = {
   readonly meaning: string
 }
 
-const rowsOf = (schema: JsonSchema, prefix: string): Row[] => {
+const rowsOf = (schema: JsonSchema, prefix: string, section = ''): Row[] => {
   const required = (schema['required'] ?? []) as string[]
   return Object.entries(part(schema, 'properties')).flatMap(([name, value]) => {
     const inner = value as JsonSchema
     const key = `${prefix}${name}`
-    if (inner['properties'] !== undefined) return rowsOf(inner, `${key}.`)
+    const isRequired = required.includes(name)
+    if (inner['properties'] !== undefined) {
+      const isOptional = !isRequired && inner['default'] === undefined
+      return rowsOf(inner, `${key}.`, isOptional ? key : section)
+    }
     if (key === 'services') return []
     const row = {
       key,
       unit: unitOf(inner),
-      fallback: defaultOf(inner, required.includes(name)),
+      fallback: isRequired ? requiredIn(section) : defaultOf(inner),
       meaning: String(inner['description'] ?? ''),
     }
     const items = part(inner, 'items')
@@ -131,6 +137,10 @@ const byContract = (texts: readonly (readonly [contract: string, text: string])[
   return `${shared}${[...named].map(([text, names]) => `${names.join(', ')}: ${text}`).join('; ')}`
 }
 
+/** A key that only some contracts have is required with these alone. */
+const requiredWith = (fallback: string, names: readonly string[], isOfAll: boolean): string =>
+  fallback === 'required' && !isOfAll ? `${names.join(', ')}: required` : fallback
+
 /** One row for each key of a service, by the contracts that have it. */
 const serviceTables = (): string[] => {
   const all = contracts()
@@ -150,6 +160,8 @@ const serviceTables = (): string[] => {
           : key.startsWith('cache.')
             ? 'Cache of a service'
             : 'Every service'
+    const names = having.map(({ name }) => name)
+    const isOfAll = having.length === all.length
     const row =
       key === 'contract'
         ? {
@@ -161,7 +173,11 @@ const serviceTables = (): string[] => {
         : {
             key,
             unit: merged(({ unit }) => unit),
-            fallback: merged(({ fallback }) => fallback),
+            fallback: requiredWith(
+              merged(({ fallback }) => fallback),
+              names,
+              isOfAll,
+            ),
             meaning: merged(({ meaning }) => meaning),
           }
     sections.set(title, [...(sections.get(title) ?? []), row])

@@ -714,7 +714,7 @@ final class Trellis_Changes {
 			if ( $id > 0 && 'post' === $kind && $known && $known['counted'] > 0 ) {
 				// WordPress counts the comments of a post again, and says so once.
 				--$this->objects[ $site ][ $kind ][ $id ]['counted'];
-			} elseif ( $id > 0 && ( ! $known || 'post' === $kind && $known['counts_only'] ) ) {
+			} elseif ( $id > 0 && ( ! $known || null !== $known['keys'] || 'post' === $kind && $known['counts_only'] ) ) {
 				$this->touch( $site, $kind, $id );
 				if ( isset( $this->objects[ $site ][ $kind ][ $id ] ) ) {
 					// What was written before it, by another connection, has no state.
@@ -3215,9 +3215,43 @@ final class Trellis_Tags {
 			},
 			$found[1]
 		);
-		foreach ( $keys && count( $keys ) === preg_match_all( '/\bmeta_key\b/i', $sql ) ? $keys : array( '' ) as $key ) {
+		foreach ( $keys && count( $keys ) === preg_match_all( '/\bmeta_key\b/i', $sql ) && self::asks_by_keys( $sql, $prefix ) ? $keys : array( '' ) as $key ) {
 			$this->read_user_key( $key );
 		}
+	}
+
+	/** Whether every row of meta that a statement finds has one of the keys that it names: each table of meta has a key in each alternative. */
+	private static function asks_by_keys( $sql, $prefix ) {
+		$is_sure = true;
+		$count   = function ( $text ) use ( $prefix, &$is_sure ) {
+			$is_select = false !== stripos( $text, 'SELECT' );
+			$counts    = array_map(
+				function ( $alternative ) {
+					return substr_count( $alternative, '#' );
+				},
+				preg_split( '/\bOR\b/i', $text )
+			);
+			$tables  = $is_select ? preg_match_all( "/(?<![\\w$]){$prefix}(?:\\d+_)?\\w*meta\\b(?!\\s*\\.)/i", $text ) : 0;
+			$is_part = substr_count( $text, '#' ) === preg_match_all( '/(?:^|\b(?:WHERE|AND|OR|ON)\s)\s*#(?=\s*(?:$|;|(?:AND|OR|WHERE|GROUP|ORDER|LIMIT|HAVING|INNER|LEFT|JOIN)\b))/i', $text );
+			$is_sure = $is_sure && $is_part && ( 0 === max( $counts ) || 0 < min( $counts ) ) && $tables <= min( $counts ) && ! preg_match( '/\|\||\b(?:XOR|UNION)\b|#.*\bFROM\b/is', $text );
+			return $is_select ? 0 : min( $counts );
+		};
+		$text = preg_replace( "/(?<![\\w.])(?:\\w+\\.)?meta_key\\s*=\\s*'\\d+'/i", '#', str_replace( '#', '?', $sql ) );
+		do {
+			$text = preg_replace_callback(
+				'/(\w*)\s*\(([^()]*)\)/',
+				function ( $found ) use ( $count, &$is_sure ) {
+					$keys    = $count( $found[2] );
+					$is_sure = $is_sure && ( 0 === $keys || in_array( strtoupper( $found[1] ), array( '', 'WHERE', 'AND', 'OR', 'ON' ), true ) );
+					return $found[1] . ' ' . ( 0 === $keys ? '1' : implode( ' AND ', array_fill( 0, $keys, '#' ) ) );
+				},
+				$text,
+				-1,
+				$replaced
+			);
+		} while ( $replaced > 0 );
+		$count( $text );
+		return $is_sure;
 	}
 
 	/** Whether a statement asks which of these users have published anything, as WPGraphQL does; how many posts does not matter. */

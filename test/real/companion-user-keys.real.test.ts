@@ -16,6 +16,10 @@ const plugin = `<?php add_action( 'rest_api_init', function () {
 		case 'cache': update_meta_cache( 'user', array( 1 ) ); break;
 		case 'SQL': $wpdb->get_results( "SELECT meta_value FROM $wpdb->usermeta WHERE meta_key = 'Shelf'" ); break;
 		case 'any SQL': $wpdb->get_results( "SELECT meta_value FROM $wpdb->usermeta WHERE meta_key LIKE 'sh%'" ); break;
+		case 'two conditions': new WP_User_Query( array( 'meta_query' => array( array( 'key' => 'shelf', 'value' => 'a' ), array( 'value' => 'b' ) ) ) ); break;
+		case 'a key or a value': $wpdb->get_results( "SELECT user_id FROM $wpdb->usermeta WHERE meta_key = 'shelf' OR meta_value = 'b'" ); break;
+		case 'not a key': $wpdb->get_results( "SELECT user_id FROM $wpdb->usermeta WHERE NOT meta_key = 'shelf'" ); break;
+		case 'a key or another': new WP_User_Query( array( 'meta_query' => array( 'relation' => 'OR', array( 'key' => 'shelf', 'value' => 'a' ), array( 'key' => 'Shelf', 'value' => array( 'b', 'c' ), 'compare' => 'IN' ) ) ) ); break;
 		case 'other letters': $wpdb->get_results( "SELECT meta_value FROM $wpdb->usermeta WHERE meta_key = 'sh\u00e9lf'" ); break;
 	}
 } );`
@@ -40,7 +44,7 @@ describeWith('php', 'what users have beside what WordPress shows of them', () =>
     return tags
   }
 
-  test.each(['one', 'property', 'exists', 'SQL'])(
+  test.each(['one', 'property', 'exists', 'SQL', 'a key or another'])(
     'a response names the key that it reads: %s',
     async (keys) => {
       const tags = await tagsOf(keys)
@@ -49,7 +53,7 @@ describeWith('php', 'what users have beside what WordPress shows of them', () =>
     },
   )
 
-  test.each(['all', 'cache', 'any SQL', 'other letters'])(
+  test.each(['all', 'cache', 'any SQL', 'two conditions', 'a key or a value', 'not a key', 'other letters'])(
     'a response that may read any key says so: %s',
     async (keys) => {
       expect(await tagsOf(keys)).toMatch(/[=,]user_keys[,;]|[=,]user_keys$/)
@@ -81,6 +85,8 @@ describeWith('php', 'what users have beside what WordPress shows of them', () =>
     ["update_user_meta( 1, 'description', 'i' ); update_user_meta( 1, 'pot', 'j' );", [everything]],
     ["update_user_meta( 1, 'wp_user_level', '9' );", [everything]],
     ["update_user_meta( 1, 'sh\u00e9lf', 'k' );", [everything]],
+    // By a connection of its own, before it says so.
+    ["update_user_meta( 1, 'pot', 'l' ); clean_user_cache( 1 );", [everything]],
   ])('%s is reported', async (code, changes) => {
     site.intake.pushes.length = 0
     const { output } = await site.php(code)

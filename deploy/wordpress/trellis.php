@@ -3966,7 +3966,7 @@ final class Trellis_Statement {
 	const CLOCK_SECONDS = 5;
 
 	/**
-	 * Whether code may be another one now: an upgrader is loaded, or a folder of code or a file of this request was written. WooCommerce asks
+	 * Whether code may be another one now: an upgrader is loaded, or a folder of code, a file of the theme or of this request was written. WooCommerce asks
 	 * for the file system in each order, and writes its logs.
 	 */
 	private static function may_have_written_code( $files ) {
@@ -3977,7 +3977,12 @@ final class Trellis_Statement {
 		$folders = array( ABSPATH, WP_PLUGIN_DIR, WPMU_PLUGIN_DIR, get_theme_root(), get_stylesheet_directory(), get_template_directory(), WP_LANG_DIR, WP_LANG_DIR . '/plugins', WP_LANG_DIR . '/themes' );
 		clearstatcache();
 		$drop_ins = preg_replace( '/^/', WP_CONTENT_DIR . '/', array( 'advanced-cache.php', 'db.php', 'object-cache.php' ) );
-		foreach ( array_merge( $folders, $drop_ins, get_included_files() ) as $path ) {
+		// Responses show files of a theme that are no code: its settings, styles, templates and patterns.
+		$of_theme = array();
+		foreach ( array_unique( array( get_stylesheet(), get_template() ) ) as $theme ) {
+			$of_theme = array_merge( $of_theme, array_values( wp_get_theme( $theme )->get_files( null, 3 ) ) );
+		}
+		foreach ( array_merge( $folders, $drop_ins, $of_theme, get_included_files() ) as $path ) {
 			if ( file_exists( $path ) && filemtime( $path ) >= $since ) {
 				return true;
 			}

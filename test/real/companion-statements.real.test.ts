@@ -192,6 +192,20 @@ describeWith('php', 'the WordPress companion states what a request has written',
     expect((await act()).text).toBe('')
   })
 
+  test.each(['theme.json', 'templates/index.html'])(
+    'silence: %s of the theme, which was there before, is written again',
+    async (name) => {
+      await acts(
+        `require_once ABSPATH . 'wp-admin/includes/file.php'; WP_Filesystem();
+        if ( isset( $_POST['file'] ) ) { $file = get_stylesheet_directory() . '/' . $_POST['file']; $GLOBALS['wp_filesystem']->put_contents( $file, file_get_contents( $file ) ); }
+        wp_send_json_success();`,
+      )
+      await expect.poll(async () => (await act()).text, { timeout: 40_000, interval: 1_000 }).toBe('nothing')
+      const { status, text } = await ask('/wp-admin/admin-ajax.php', form({ action: 'act', file: name }))
+      expect([status, text]).toEqual([200, ''])
+    },
+  )
+
   test('a request that asks for the file system, and writes no code, has written nothing', async () => {
     await acts(
       `require_once ABSPATH . 'wp-admin/includes/file.php'; WP_Filesystem(); wp_send_json_success();`,

@@ -55,6 +55,12 @@ For the shell at hand alone: source <(trellis completion bash)`,
     )
 }
 
+/** The value of an option that is none, if it may be a secret, and the credential of a URL stay out of logs. */
+const withoutSecrets = (text: string): string =>
+  text
+    .replace(/(unknown option '--[\w-]*(?:token|password|secret|key))=.*'/is, "$1'")
+    .replace(/(:\/\/)[^/\s']*@/g, '$1…@')
+
 const commandsBelow = (command: Command): readonly Command[] => [
   command,
   ...command.commands.flatMap(commandsBelow),
@@ -77,7 +83,8 @@ export const createProgram = (ports: CliPorts, act: Act): Command => {
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
-      outputError: (text, write) => write(colored(stderr, 'fault', text.replace(/^error: /, 'trellis: '))),
+      outputError: (text, write) =>
+        write(colored(stderr, 'fault', withoutSecrets(text.replace(/^error: /, 'trellis: ')))),
       getOutHasColors: () => stdout.hasColors?.() === true,
       getErrHasColors: () => stderr.hasColors?.() === true,
       getOutHelpWidth: () => stdout.columns ?? 100,

@@ -176,6 +176,12 @@ test.each([
     '--token is no option: the token is admin.token of the configuration, or TRELLIS_ADMIN_TOKEN',
     'trellis status --help',
   ],
+  ['--token=secret status', "unknown option '--token'", 'trellis --help'],
+  [
+    'init wordpress https://user:secret@blog.example',
+    "command-argument value 'https://…@blog.example' is invalid for argument 'url'. Expected the http or https URL of the upstream, without a credential, e.g. http://127.0.0.1:3000.",
+    'trellis init wordpress --help',
+  ],
   ['purge', 'name what to remove with --url, --tag, --prefix or --all', 'trellis purge --help'],
   ['purge /a', "too many arguments for 'purge'. Expected 0 arguments but got 1.", 'trellis purge --help'],
   ['purge --url', "option '--url <url>' argument missing", 'trellis purge --help'],

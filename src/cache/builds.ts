@@ -146,8 +146,11 @@ export class Builds {
     return [...new Set(doubtful.map(({ key }) => key))]
   }
 
-  /** Compares the reads in doubt with what is stored at that moment, which is current. */
-  async compare(id: string, variantsOf: (key: string) => readonly ReadResponse[]): Promise<void> {
+  /** Compares the reads in doubt with what is stored at that moment; `since`: what was there before proves nothing, such as what a soft purge has left. */
+  async compare(
+    id: string,
+    variantsOf: (key: string, since: number) => readonly ReadResponse[],
+  ): Promise<void> {
     const build = this.#builds.get(id)
     if (build === undefined) return
     let hashedBytes = 0
@@ -157,7 +160,9 @@ export class Builds {
         hashedBytes = 0
       }
       if (read.doubtfulSince === undefined || read.digest === undefined) continue
-      const stored = variantsOf(read.key).find((variant) => variant.varyKey === read.varyKey)
+      const stored = variantsOf(read.key, read.doubtfulSince).find(
+        (variant) => variant.varyKey === read.varyKey,
+      )
       if (stored === undefined || build.reads.get(name) !== read) continue
       hashedBytes += stored.content.length + overheadBytes
       this.#compared(build, name, read, stored, true)

@@ -174,7 +174,9 @@ export class Cache {
   }
 
   compareBuild(id: string): Promise<void> {
-    return this.#builds.compare(id, (key) => (this.#isConnected() ? this.#store.peek(key) : []))
+    return this.#builds.compare(id, (key, since) =>
+      this.#isConnected() ? this.#store.peek(key).filter(({ received }) => received.now > since) : [],
+    )
   }
 
   buildReport(id: string): BuildReport | undefined {

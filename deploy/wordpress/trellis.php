@@ -4197,7 +4197,8 @@ final class Trellis_Companion {
 			foreach ( is_multisite() ? array() : array_unique( array( get_option( 'stylesheet' ), get_option( 'template' ) ) ) as $theme ) {
 				$files[] = WP_CONTENT_DIR . "/themes/$theme/style.css";
 			}
-			$text = $GLOBALS['wp_version'] . ' ' . $GLOBALS['wp_db_version'];
+			// Another companion may name other things in responses and in changes, whatever its version.
+			$text = $GLOBALS['wp_version'] . ' ' . $GLOBALS['wp_db_version'] . ' ' . filesize( __FILE__ );
 			foreach ( $files as $file ) {
 				$head  = is_readable( $file ) ? (string) file_get_contents( $file, false, null, 0, 8192 ) : '';
 				$text .= "\n" . basename( $file ) . ' ' . ( preg_match( '/^[ \t\/*#@]*Version:(.*)$/mi', $head, $part ) ? trim( $part[1] ) : '' );

@@ -204,6 +204,13 @@ describeWith('php', 'the log of the WordPress companion', () => {
     expect((await poll(site.origin, last + 1)).rows).toEqual([])
   })
 
+  test('so is another file of the companion, whatever its version: its rules decide what responses name', async () => {
+    const { last, fingerprint } = await poll(site.origin, 0)
+    const file = `${site.site}/wp-content/mu-plugins/trellis.php`
+    await writeFile(file, `${await readFile(file, 'utf8')}// another rule\n`)
+    expect((await poll(site.origin, last)).fingerprint).not.toBe(fingerprint)
+  })
+
   test('a response is bounded, and the next goes on from it', async () => {
     const { last } = await poll(site.origin, 0)
     await site.php(

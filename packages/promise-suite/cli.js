@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // @ts-check
+import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { parseArgs } from 'node:util'
@@ -120,6 +121,9 @@ const main = async () => {
   /** @type {Row[]} */
   const rows = []
   const file = values.history === '' ? undefined : createWriteStream(values.history)
+  // A file that cannot be written is no stale response: the exit code is another one.
+  if (file !== undefined) await once(file, 'open')
+  file?.on('error', () => {})
   for (const target of targets) {
     const result = await drive(target.url, { ...run, history: (line) => file?.write(`${line}\n`) })
     rows.push({ ...target, ...result, nines: nines(result) })

@@ -121,6 +121,11 @@ const found = async (
   }
 }
 
+test('the suite ends with 2 where it cannot write its history: 1 says that a response was stale', async () => {
+  const { code, stderr } = await suite('--history', '/nowhere/history', 'http://127.0.0.1:9')
+  expect([code, stderr]).toEqual([2, expect.stringContaining('/nowhere/history')])
+})
+
 describeWith('nginx', 'the suite before nginx', () => {
   test(
     'finds reads that are older than an acknowledged write',

@@ -499,7 +499,7 @@ describe('a receiver that does not confirm', () => {
     await write(stage)
     await expect
       .poll(() => stage.gateway.metric('trellis_downstream_wait_seconds_count', 'outcome="behind"'))
-      .toBe(1)
+      .toBeGreaterThan(0)
   })
 
   test('gets a purge of everything in place of more than 2,000 tags', async () => {

@@ -33,7 +33,7 @@ const isPublicTarget = (url: string): boolean =>
   /^(?:\/|https?:\/\/)/i.test(url) && URL.canParse(url, 'http://localhost')
 
 const isAdminUrl = (url: string): boolean =>
-  /^https?:\/\//i.test(url) && URL.canParse(url) && !/[?#]/.test(url)
+  /^https?:\/\//i.test(url) && URL.canParse(url) && !/[?#@]/.test(url)
 
 const target = textOf('a path such as /plants, or a URL', isPublicTarget)
 

@@ -167,6 +167,11 @@ test.each([
     'trellis status --help',
   ],
   [
+    'status --admin http://user:secret@127.0.0.1:9090',
+    "option '--admin <url>' argument 'http://…@127.0.0.1:9090' is invalid. Expected the URL of the admin side, e.g. http://127.0.0.1:9090.",
+    'trellis status --help',
+  ],
+  [
     'status --admin http://a --admin http://b',
     "option '--admin <url>' argument 'http://b' is invalid. It is given twice: leave out one.",
     'trellis status --help',

@@ -60,11 +60,11 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     urlBytes: limits.urlBytes,
     frontPage: options.frontPage,
     websockets: hasWebSockets ? { messageBytes: limits.websockets.messageBytes, ask } : undefined,
-    answersPreflights: sender.hasCors ? (service) => sender.corsOf(service) !== undefined : undefined,
+    respondsToPreflights: sender.hasCors ? (service) => sender.corsOf(service) !== undefined : undefined,
     handle: (service, request, reply) => handler.handle(service, request, reply),
     refuse: (service, error, { id }, reply) => refusals.refuse(hijacked(reply), service, error, id),
     // Safari waits for a content where there is no length.
-    answerPreflight: (service, reply) =>
+    respondToPreflight: (service, reply) =>
       sender.send(hijacked(reply), service, {
         status: 204,
         headers: ['Content-Length', '0'],

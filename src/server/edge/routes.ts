@@ -45,9 +45,9 @@ export type RoutesOptions = {
   readonly urlBytes: number
   /** HTML for `GET /`, in front of the services. */
   readonly frontPage: string | undefined
-  /** Are preflights answered by `answerPreflight`, before `handle` and without an upstream? Undefined: none is. */
-  readonly answersPreflights: ((service: Service | undefined) => boolean) | undefined
-  answerPreflight(service: Service | undefined, reply: FastifyReply): void
+  /** Are preflights answered by `respondToPreflight`, before `handle` and without an upstream? Undefined: none is. */
+  readonly respondsToPreflights: ((service: Service | undefined) => boolean) | undefined
+  respondToPreflight(service: Service | undefined, reply: FastifyReply): void
   nextId(): string
   /** Errors found before a request has a route. Fastify's hooks see the request all the same. */
   readonly early: WeakMap<IncomingMessage, GatewayError>
@@ -80,7 +80,7 @@ type Handshakes = WeakSet<IncomingMessage>
 
 /** The first hook: chooses the service, refuses what was refused before, answers preflights. */
 const addFirstHook = (server: FastifyInstance, options: RoutesOptions): void => {
-  const { answerPreflight, answersPreflights, choices, early } = options
+  const { respondToPreflight, respondsToPreflights, choices, early } = options
   server.decorateRequest('choice', undefined)
   server.addHook('onRequest', (request, reply, next) => {
     const { raw } = request
@@ -88,11 +88,11 @@ const addFirstHook = (server: FastifyInstance, options: RoutesOptions): void => 
     const refusal = early.get(raw)
     if (refusal !== undefined) next(refusal)
     else if (
-      answersPreflights !== undefined &&
+      respondsToPreflights !== undefined &&
       isPreflight(raw.method, raw.headers) &&
-      answersPreflights(serviceOf(request.choice))
+      respondsToPreflights(serviceOf(request.choice))
     )
-      answerPreflight(serviceOf(request.choice), reply)
+      respondToPreflight(serviceOf(request.choice), reply)
     else next()
   })
 }

@@ -85,7 +85,9 @@ test(`${count} random targets add no metric series and no unbounded memory`, asy
   const heapBefore = heapInUse()
   await flood(1000, 1000 + count)
   const seriesAfter = await series()
-  expect(seriesAfter.filter((one) => !seriesBefore.includes(one))).toEqual([])
+  // Only the second part fills the memory: routes and reasons are few.
+  const isKnown = (one: string): boolean => seriesBefore.includes(one) || one.includes('reason="evicted"')
+  expect(seriesAfter.filter((one) => !isKnown(one))).toEqual([])
   const grown = heapInUse() - heapBefore
   process.stdout.write(`${count} random targets: the heap has grown by ${Math.round(grown / 1024)} KiB\n`)
   // The memo and the cache are bounded: 8,192 targets and 4 MiB; 404 is not kept.

@@ -229,6 +229,23 @@ test('every item gets "too many requests" when the time to wait is too long', as
   expect(origin.received).toHaveLength(2)
 })
 
+test('every item gets the content of a "too many requests" that streams', async () => {
+  await start(
+    (_, wire) => {
+      const length = Buffer.byteLength(slowDown)
+      wire.write(
+        `HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`,
+      )
+      void pause(50).then(() => wire.write(slowDown))
+    },
+    { split: 'chunk' },
+  )
+  const { responses } = await send(updates(4))
+  expect(responses.map(({ body }: { body: unknown }) => body)).toEqual(
+    Array.from({ length: 4 }, () => JSON.parse(slowDown)),
+  )
+})
+
 /** The first one gets this Retry-After, in seconds. */
 const limitsTheFirst =
   (seconds: number): Script =>

@@ -143,7 +143,8 @@ type ChunkOptions = Pick<UpstreamBatch, 'refusesWhole'> & {
   isSent(): boolean
 }
 
-type ForwardedChunk = { readonly response: GatewayResponse; readonly content: Buffer }
+/** Read whole: each item gets what it says. */
+type ForwardedChunk = GatewayResponse & { readonly content: Buffer }
 
 /** Called for each request to the upstream: there are two after a 429 with Retry-After. */
 export type ChunkWatch = {
@@ -196,11 +197,9 @@ export const createChunk = (options: ChunkOptions): ItemChunk => {
     }
   }
 
-  const deliver = async (
-    present: readonly Seat[],
-    response: GatewayResponse,
-    reply: ChunkResponse,
-  ): Promise<void> => {
+  const deliver = async (present: readonly Seat[], response: ForwardedChunk): Promise<void> => {
+    const { status, content } = response
+    const reply = readChunkResponse(status, content, present.length, options.refusesWhole)
     options.watch.ended(reply.kind)
     switch (reply.kind) {
       case 'answered':
@@ -223,35 +222,29 @@ export const createChunk = (options: ChunkOptions): ItemChunk => {
   /** Once more if the upstream has run no item and names a short time (RFC 6585 §4). */
   const ask = async (content: Buffer): Promise<ForwardedChunk> => {
     const first = await askOnce(content)
-    const waited = await waitedFor(first.response, options.leftMs(), options.clock.now(), options.stop)
+    const waited = await waitedFor(first, options.leftMs(), options.clock.now(), options.stop)
     if (waited === 'none') return first
     options.watch.ended('limited')
     if (waited === 'over') throw new GatewayError('not_sent')
-    const { response, content: read } = await askOnce(content)
     // The receipt is that of the last request alone.
-    return { response: { ...response, hints: undefined }, content: read }
+    return { ...(await askOnce(content)), hints: undefined }
   }
 
   const send = async (): Promise<void> => {
     const places = [...seats].sort(([place], [otherPlace]) => place - otherPlace)
     const present = places.map(([, seat]) => seat).filter((seat) => seat !== 'left')
     if (present.length === 0) return
-    let reply: ForwardedChunk
+    let response: ForwardedChunk
     try {
-      reply = await ask(chunkContent(present.map(({ request }) => request)))
+      response = await ask(chunkContent(present.map(({ request }) => request)))
     } catch (error) {
       options.watch.ended(options.isSent() ? 'broken' : 'not-sent')
       for (const { reject } of present) reject(error)
       return
     }
-    const { response, content } = reply
     // Responses to several chunks may arrive in one turn of the event loop.
     await options.turn()
-    await deliver(
-      present,
-      response,
-      readChunkResponse(response.status, content, present.length, options.refusesWhole),
-    )
+    await deliver(present, response)
   }
 
   const take = (place: number, seat: Seat | 'left'): void => {

@@ -184,10 +184,13 @@ export const handleItem = async (
 /** The responses of one upstream batch are held together until each item has its own. */
 const maxChunkBytes = 64 * 1024 * 1024
 
-const read = async (response: GatewayResponse, reservation: Reservation): Promise<Buffer> => {
-  const { content } = await bufferedResponse(response, maxChunkBytes, reservation)
-  if (content === undefined) return Buffer.alloc(0)
-  if (Buffer.isBuffer(content)) return content
+const readWholeChunk = async (
+  response: GatewayResponse,
+  reservation: Reservation,
+): Promise<GatewayResponse & { readonly content: Buffer }> => {
+  const buffered = await bufferedResponse(response, maxChunkBytes, reservation)
+  const { content = Buffer.alloc(0) } = buffered
+  if (Buffer.isBuffer(content)) return { ...buffered, content }
   content.destroy()
   throw new GatewayError('upstream_broken', { detail: 'The response to several items is too large.' })
 }
@@ -254,8 +257,7 @@ export const handleChunk = (
     refusesWhole: upstreamBatch.refusesWhole,
     forward: async (content) => {
       if (lead === undefined) throw new TypeError('a chunk without items was sent')
-      const response = await alone(lead(content))
-      return { response, content: await read(response, outgoing.reservation) }
+      return readWholeChunk(await alone(lead(content)), outgoing.reservation)
     },
   })
   // All of them in one turn would keep every other request waiting for some milliseconds.

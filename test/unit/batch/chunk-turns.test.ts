@@ -11,7 +11,7 @@ test('the items of a chunk come back a few in a turn of the event loop', async (
   const turns = createFairTurns(1)
   const chunk = createChunk({
     size,
-    forward: async () => ({ response: { status: 207, headers: [], content }, content }),
+    forward: async () => ({ status: 207, headers: [], content }),
     stop: new AbortController().signal,
     leftMs: () => Number.POSITIVE_INFINITY,
     clock: systemClock,

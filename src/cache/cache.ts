@@ -16,7 +16,7 @@ import { type PerhapsLater, Responder } from './respond/responder.ts'
 import { createTierFetch, type SharedTier } from './shared-tier.ts'
 import { type AdmissionMode, createAdmission } from './store/admission.ts'
 import { contentsTagged } from './store/contents-tagged.ts'
-import { HitForPass } from './store/hit-for-pass.ts'
+import { HitForMiss } from './store/hit-for-miss.ts'
 import { MemoryStore } from './store/memory-store.ts'
 import { ResponseStorage } from './store/response-storage.ts'
 import { InvalidationLog, QuarantinedTags } from './store/tag-index.ts'
@@ -69,13 +69,13 @@ export class Cache {
     const encodings = new Encodings({ ...options.compression, store, report })
     const codedFrom = (read: CacheRead): number => encodings.codedFrom(read)
     const storage = new ResponseStorage({ store, log, quarantined, admission, report, codedFrom })
-    const hitForPass = new HitForPass()
+    const hitForMiss = new HitForMiss()
     const upstream = new UpstreamFetch({ store, storage, clock, report, budget, maxEntryBytes })
     const fetch: FetchFunction = (request) => upstream.fetch(request)
     const fetches = new InFlightFetches(
       tier === undefined
         ? fetch
-        : createTierFetch({ tier, fetch, storage, hitForPass, clock, maxEntryBytes }),
+        : createTierFetch({ tier, fetch, storage, hitForMiss, clock, maxEntryBytes }),
     )
     const responder = new Responder(encodings)
     const reuse = createReuse(store, lease)
@@ -87,7 +87,7 @@ export class Cache {
       store,
       log,
       fetches,
-      hitForPass,
+      hitForMiss,
       responder,
       reuse,
       lease,

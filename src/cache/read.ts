@@ -28,7 +28,7 @@ import type {
 import type { Lease, Reuse } from './policy/reuse.ts'
 import type { FetchStep, ReadStep } from './read-steps.ts'
 import type { PerhapsLater, Responder } from './respond/responder.ts'
-import type { HitForPass } from './store/hit-for-pass.ts'
+import type { HitForMiss } from './store/hit-for-miss.ts'
 import type { MemoryStore } from './store/memory-store.ts'
 import { isSuperseded } from './store/response-storage.ts'
 import type { StoredResponse } from './store/stored-response.ts'
@@ -38,7 +38,7 @@ type CacheReadsOptions = {
   readonly store: MemoryStore
   readonly log: InvalidationLog
   readonly fetches: InFlightFetches
-  readonly hitForPass: HitForPass
+  readonly hitForMiss: HitForMiss
   readonly responder: Responder
   readonly reuse: (read: CacheRead, at: Moment) => Reuse
   readonly lease: Lease | undefined
@@ -353,13 +353,13 @@ export class CacheReads {
   }
 
   #fetchesAlone(read: CacheRead): boolean {
-    const { hitForPass, clock } = this.#options
+    const { hitForMiss, clock } = this.#options
     return (
       isHead(read.method) ||
       read.headers['range'] !== undefined ||
       carriesOwnCredential(read) ||
       read.isOutOfConfiguration?.() === true ||
-      hitForPass.has(read.key, clock.monotonic())
+      hitForMiss.has(read.key, clock.monotonic())
     )
   }
 

@@ -7,7 +7,7 @@ import type { FetchFunction, FetchOutcome, FetchRequest, StreamEnd } from './fet
 import { responseControl } from './policy/freshness.ts'
 import { currentAgeMs } from './policy/reuse.ts'
 import { storableHeaders, storageOf } from './policy/storability.ts'
-import type { HitForPass } from './store/hit-for-pass.ts'
+import type { HitForMiss } from './store/hit-for-miss.ts'
 import type { ResponseStorage } from './store/response-storage.ts'
 import { type StoredResponse, setTags } from './store/stored-response.ts'
 
@@ -124,7 +124,7 @@ type TierFetchOptions = {
   readonly tier: SharedTier
   readonly fetch: FetchFunction
   readonly storage: ResponseStorage
-  readonly hitForPass: HitForPass
+  readonly hitForMiss: HitForMiss
   readonly clock: Clock
   readonly maxEntryBytes: number
 }
@@ -175,7 +175,7 @@ const contentIdOf = ({ contentId = '' }: FetchRequest['read']): string => conten
 
 /** Makes a fetch that looks into the shared tier first, and stores there what the upstream responded. */
 export const createTierFetch = (options: TierFetchOptions): FetchFunction => {
-  const { tier, fetch: fetchUpstream, storage, hitForPass, clock } = options
+  const { tier, fetch: fetchUpstream, storage, hitForMiss, clock } = options
 
   const offer = (
     outcome: FetchOutcome | StreamEnd,
@@ -221,7 +221,7 @@ export const createTierFetch = (options: TierFetchOptions): FetchFunction => {
   }
 
   return async (fetch) => {
-    if (!mayUseTier(fetch) || hitForPass.has(fetch.read.key, clock.monotonic())) return fetchUpstream(fetch)
+    if (!mayUseTier(fetch) || hitForMiss.has(fetch.read.key, clock.monotonic())) return fetchUpstream(fetch)
     const entry = await loadOrClaim(fetch)
     if (typeof entry === 'function') return fetchAndOffer(fetch, entry)
     return {

@@ -10,7 +10,7 @@ import { currentAgeMs, mayServeOnError, type Reuse } from '../policy/reuse.ts'
 import { isOfRequest, isServerError } from '../policy/storability.ts'
 import { takesWhole } from '../respond/encodings.ts'
 import type { PerhapsLater, Responder } from '../respond/responder.ts'
-import type { HitForPass } from '../store/hit-for-pass.ts'
+import type { HitForMiss } from '../store/hit-for-miss.ts'
 import { isSuperseded } from '../store/response-storage.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 import type { InvalidationLog } from '../store/tag-index.ts'
@@ -99,7 +99,7 @@ const useOfStream = (
 
 type OutcomeOptions = {
   readonly log: InvalidationLog
-  readonly hitForPass: HitForPass
+  readonly hitForMiss: HitForMiss
   readonly responder: Responder
   readonly clock: Clock
   readonly report: (event: CacheEvent) => void
@@ -112,14 +112,14 @@ type OutcomeOptions = {
 export class OutcomeDecision {
   readonly #responder: Responder
   readonly #log: InvalidationLog
-  readonly #hitForPass: HitForPass
+  readonly #hitForMiss: HitForMiss
   readonly #clock: Clock
   readonly #report: (event: CacheEvent) => void
 
   constructor(options: OutcomeOptions) {
     this.#responder = options.responder
     this.#log = options.log
-    this.#hitForPass = options.hitForPass
+    this.#hitForMiss = options.hitForMiss
     this.#clock = options.clock
     this.#report = options.report
   }
@@ -181,7 +181,7 @@ export class OutcomeDecision {
     }
     // A 206 does not describe the whole response, and an error of this request does not apply to the requests of other readers.
     const isOfKey = isGet(read.method) && read.headers['range'] === undefined && !isOfRequest(response)
-    if (isOfKey) this.#hitForPass.add(read.key, this.#clock.monotonic())
+    if (isOfKey) this.#hitForMiss.add(read.key, this.#clock.monotonic())
     return respond(() => this.#responder.unshareable(outcome, read, need.reason, readClock(this.#clock)))
   }
 
@@ -190,7 +190,7 @@ export class OutcomeDecision {
     switch (outcome.kind) {
       case 'shareable':
         if (!isLeader) return this.#share(outcome.stored, waiting)
-        this.#hitForPass.delete(read.key)
+        this.#hitForMiss.delete(read.key)
         return respond(() => this.#responder.fetched(outcome, read, need.reason, readClock(this.#clock)))
       case 'unshareable':
         if (isLeader) return this.#respondAlone(outcome, waiting)
@@ -205,7 +205,7 @@ export class OutcomeDecision {
   #follow(outcome: StreamingOutcome, waiting: WaitingReader, at: Moment): AfterOutcome {
     const { read, need, isLeader, fetch } = waiting
     const readerOf = outcome.fill.place()
-    if (isLeader) this.#hitForPass.delete(read.key)
+    if (isLeader) this.#hitForMiss.delete(read.key)
     else this.#report({ kind: 'collapsed', service: read.service })
     return respond(() => {
       const content = readerOf(read.client).once('close', () => fetch.leave())
@@ -245,7 +245,7 @@ export class OutcomeDecision {
     if (isLeader) {
       void end.then(({ kind }) => {
         const isTooLarge = kind === 'too-large' && fill.reasonOfOverflow === 'too-large'
-        if (isTooLarge) this.#hitForPass.add(read.key, this.#clock.monotonic())
+        if (isTooLarge) this.#hitForMiss.add(read.key, this.#clock.monotonic())
       })
     }
     const use = useOfStream(outcome, waiting, at)

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { createAdmission } from '../../../src/cache/store/admission.ts'
-import { HitForPass } from '../../../src/cache/store/hit-for-pass.ts'
+import { HitForMiss } from '../../../src/cache/store/hit-for-miss.ts'
 import { createIntern } from '../../../src/cache/store/stored-response.ts'
 import { InvalidationLog, QuarantinedTags } from '../../../src/cache/store/tag-index.ts'
 import { memoize } from '../../../src/http/memo.ts'
@@ -24,9 +24,9 @@ type Remember = (text: string) => void
 
 test.each<[structure: string, make: () => Remember, lengths: readonly number[], mostMebibytes: number]>([
   [
-    'keys of the hit-for-pass memory',
+    'keys of the hit-for-miss memory',
     () => {
-      const memo = new HitForPass()
+      const memo = new HitForMiss()
       return (key) => memo.add(key, 0)
     },
     [8_000, 100],

@@ -44,8 +44,8 @@ export type ForwardRequest = {
   readonly withdraw?: AbortSignal | undefined
   /** Address of the client whose share it takes, IPv6 by its /64; absent for the gateway's own work, which together has the share of one client. */
   readonly clientAddress?: string
-  /** Requests of one client in one line wait for each other; lines are served in turn. Absent: the line of single requests. */
-  readonly line?: string
+  /** Requests of one client in one queue wait for each other; queues are served in turn. Absent: the queue of single requests. */
+  readonly queue?: string
   /** Requests a WebSocket; called with the connection before the response, a 101. */
   readonly upgrade?: TakeConnection | undefined
   /** Called for each interim response (RFC 9110 §15.2). */

@@ -34,13 +34,13 @@ export const createSemaphore = (max: number, maxOfFlow: number): Semaphore => {
   // A Map keeps insertion order: the first flow is the next one to be served, and goes to the end afterwards.
   const flows = new Map<string, Set<() => void>>()
 
-  const leaveLine = (flow: string, granted: () => void): void => {
-    const line = flows.get(flow)
-    line?.delete(granted)
-    if (line?.size === 0) flows.delete(flow)
+  const leaveQueue = (flow: string, granted: () => void): void => {
+    const queue = flows.get(flow)
+    queue?.delete(granted)
+    if (queue?.size === 0) flows.delete(flow)
   }
 
-  /** The first flow in line that has not all it may have. */
+  /** The first flow in the queue that has not all it may have. */
   const next = (): [string, Set<() => void>] | undefined => {
     for (const entry of flows) if ((takenBy.get(entry[0]) ?? 0) < Math.max(1, maxOfFlow)) return entry
     return undefined
@@ -48,12 +48,12 @@ export const createSemaphore = (max: number, maxOfFlow: number): Semaphore => {
 
   const serve = (): void => {
     while (inUse < Math.max(1, max)) {
-      const [flow, line] = next() ?? []
-      const [granted] = line ?? []
-      if (flow === undefined || line === undefined || granted === undefined) return
-      line.delete(granted)
+      const [flow, queue] = next() ?? []
+      const [granted] = queue ?? []
+      if (flow === undefined || queue === undefined || granted === undefined) return
+      queue.delete(granted)
       flows.delete(flow)
-      if (line.size > 0) flows.set(flow, line)
+      if (queue.size > 0) flows.set(flow, queue)
       inUse += 1
       addCount(takenBy, flow, 1)
       granted()
@@ -64,7 +64,7 @@ export const createSemaphore = (max: number, maxOfFlow: number): Semaphore => {
     enter: (flow, stop) =>
       new Promise((resolve) => {
         const stopped = (): void => {
-          leaveLine(flow, granted)
+          leaveQueue(flow, granted)
           resolve(false)
         }
         const granted = (): void => {
@@ -72,9 +72,9 @@ export const createSemaphore = (max: number, maxOfFlow: number): Semaphore => {
           resolve(true)
         }
         stop.addEventListener('abort', stopped, { once: true })
-        const line = flows.get(flow)
-        if (line === undefined) flows.set(flow, new Set([granted]))
-        else line.add(granted)
+        const queue = flows.get(flow)
+        if (queue === undefined) flows.set(flow, new Set([granted]))
+        else queue.add(granted)
         serve()
       }),
     leave: (flow) => {

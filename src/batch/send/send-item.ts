@@ -59,14 +59,14 @@ const ownHeaders = (item: BatchItem, { access }: Service): Readonly<Record<strin
  */
 const deadlineHeader = 'x-request-deadline-ms'
 
-/** Sends the item as a separate request, in another line than single requests, which are not to wait behind it; it is not sent after `stop`. */
+/** Sends the item as a separate request, in another queue than single requests, which are not to wait behind it; it is not sent after `stop`. */
 export const forwardAlone =
   ({ batch, leftMs }: OutgoingBatch, stop: AbortSignal): ForwardItem =>
   (request) => {
     const ms = leftMs()
     const headers =
       ms === undefined ? request.headers : withHeader(request.headers, deadlineHeader, String(ms))
-    return batch.service.upstream.request({ ...request, headers, line: 'batch', withdraw: stop })
+    return batch.service.upstream.request({ ...request, headers, queue: 'batch', withdraw: stop })
   }
 
 /** The item's headers with the credentials of the batch in place of those of the item. */

@@ -11,8 +11,8 @@ type SlotRefusal = 'full' | 'client-share' | 'arriving-share' | 'timeout'
 export type SlotRequest = {
   /** Address of the client, IPv6 by its /64; '' for requests of the gateway itself, which share one client's share. */
   readonly client: string
-  /** Requests of one line are served in order of arrival; the lines are served in rotation. */
-  readonly line: string
+  /** Requests of one queue are served in order of arrival; the queues are served in rotation. */
+  readonly queue: string
   /** The request body is still arriving, so the client decides how long the slot is held. */
   arriving: boolean
 }
@@ -41,7 +41,7 @@ type SlotWaiter = {
 }
 
 /** Waiting requests of one client; either all of them may be served, or none. */
-type Line = { readonly client: string; readonly arriving: boolean; readonly waiters: SlotWaiter[] }
+type Queue = { readonly client: string; readonly arriving: boolean; readonly waiters: SlotWaiter[] }
 
 const partOf = (whole: number, share: number): number =>
   share >= 1 ? whole : Math.max(1, Math.floor(whole * share))
@@ -61,8 +61,8 @@ export class Slots {
   #arrivingQueued = 0
   #serving = false
   readonly #clients = new Map<string, ClientCounts>()
-  // A Map keeps insertion order: the first line is served next and moves to the end.
-  readonly #lines = new Map<string, Line>()
+  // A Map keeps insertion order: the first queue is served next and moves to the end.
+  readonly #queues = new Map<string, Queue>()
   /** Most slots that may be held by requests which wait for their clients. */
   readonly maxWaitingForClients: number
 
@@ -136,7 +136,7 @@ export class Slots {
 
   /** A request waits although its client has not used its share: other clients hold the slots. */
   isContended(): boolean {
-    return [...this.#lines.values()].some((line) => this.#isBlocked(line))
+    return [...this.#queues.values()].some((queue) => this.#isBlocked(queue))
   }
 
   #clientOf(name: string): ClientCounts {
@@ -178,7 +178,7 @@ export class Slots {
   }
 
   /** It has fewer slots than it would have alone. */
-  #isBlocked({ client, arriving: isArriving }: Line): boolean {
+  #isBlocked({ client, arriving: isArriving }: Queue): boolean {
     const { inUse, arriving: arrivingOfClient } = this.#clientOf(client)
     return (
       this.#mayTake(inUse, 0, this.#max) &&
@@ -201,18 +201,18 @@ export class Slots {
     return true
   }
 
-  #keyOf({ client, line, arriving: isArriving }: SlotRequest): string {
-    return `${client} ${line} ${isArriving}`
+  #keyOf({ client, queue, arriving: isArriving }: SlotRequest): string {
+    return `${client} ${queue} ${isArriving}`
   }
 
   #leave(waiter: SlotWaiter): boolean {
     const { request } = waiter
     const key = this.#keyOf(request)
-    const line = this.#lines.get(key)
-    const at = line?.waiters.indexOf(waiter) ?? -1
-    if (line === undefined || at === -1) return false
-    line.waiters.splice(at, 1)
-    if (line.waiters.length === 0) this.#lines.delete(key)
+    const queue = this.#queues.get(key)
+    const at = queue?.waiters.indexOf(waiter) ?? -1
+    if (queue === undefined || at === -1) return false
+    queue.waiters.splice(at, 1)
+    if (queue.waiters.length === 0) this.#queues.delete(key)
     clearTimeout(waiter.timer)
     this.#queued -= 1
     if (request.arriving) this.#arrivingQueued -= 1
@@ -223,11 +223,11 @@ export class Slots {
   }
 
   #next(): SlotWaiter | undefined {
-    for (const [key, line] of this.#lines) {
-      if (!this.#mayOccupy(line.client, line.arriving)) continue
-      this.#lines.delete(key)
-      this.#lines.set(key, line)
-      return line.waiters[0]
+    for (const [key, queue] of this.#queues) {
+      if (!this.#mayOccupy(queue.client, queue.arriving)) continue
+      this.#queues.delete(key)
+      this.#queues.set(key, queue)
+      return queue.waiters[0]
     }
     return undefined
   }
@@ -257,8 +257,8 @@ export class Slots {
       count = client.queued
     }
     let longest: readonly SlotWaiter[] = []
-    for (const line of this.#lines.values())
-      if (line.client === largest && line.waiters.length > longest.length) longest = line.waiters
+    for (const queue of this.#queues.values())
+      if (queue.client === largest && queue.waiters.length > longest.length) longest = queue.waiters
     const last = longest.at(-1)
     if (last === undefined || !this.#leave(last)) return false
     last.refused('full')
@@ -284,9 +284,9 @@ export class Slots {
   #enqueue(waiter: SlotWaiter): void {
     const { request } = waiter
     const key = this.#keyOf(request)
-    const line = this.#lines.get(key)
-    if (line !== undefined) line.waiters.push(waiter)
-    else this.#lines.set(key, { client: request.client, arriving: request.arriving, waiters: [waiter] })
+    const queue = this.#queues.get(key)
+    if (queue !== undefined) queue.waiters.push(waiter)
+    else this.#queues.set(key, { client: request.client, arriving: request.arriving, waiters: [waiter] })
     this.#queued += 1
     if (request.arriving) this.#arrivingQueued += 1
     this.#clientOf(request.client).queued += 1

@@ -83,7 +83,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#startedMs = deps.clock.monotonic()
     const { totalMs } = deps.options.timeouts
     this.#total = new TotalTimeout(totalMs, this.#startedMs, () => this.#expire())
-    const { method, effect, target, host, headers, content, clientAddress = '', line = '' } = request
+    const { method, effect, target, host, headers, content, clientAddress = '', queue = '' } = request
     this.#isRepeatable = isRepeatable(method, effect)
     this.#dispatched = {
       path: target,
@@ -93,7 +93,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
       upgrade: request.upgrade === undefined ? null : 'websocket',
     }
     const arriving = content instanceof Readable && !content.readableEnded
-    this.#slot = new RequestSlot(deps, { client: clientAddress, line, arriving })
+    this.#slot = new RequestSlot(deps, { client: clientAddress, queue, arriving })
   }
 
   begin(refusal: GatewayError | undefined): void {

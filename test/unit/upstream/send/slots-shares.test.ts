@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type SlotRequest, Slots } from '../../../../src/upstream/send/slots.ts'
 
-const requestOf = (client: string, arriving = false): SlotRequest => ({ client, line: '', arriving })
+const requestOf = (client: string, arriving = false): SlotRequest => ({ client, queue: '', arriving })
 
 const slotsOf = (max: number, queueMax: number, clientShare: number) => {
   const slots = new Slots({ max, queueMax, queueTimeoutMs: 0, clientShare })
@@ -90,7 +90,7 @@ type Held = { readonly request: SlotRequest; state: 'waiting' | 'held' | 'over';
 const step = fc.record({
   act: fc.constantFrom(...(['ask', 'ask', 'ask', 'release', 'arrive', 'leave'] as const)),
   client: fc.constantFrom('a', 'b', 'c', ''),
-  line: fc.constantFrom('', 'batch'),
+  queue: fc.constantFrom('', 'batch'),
   arriving: fc.boolean(),
   which: fc.nat(50),
 })
@@ -179,8 +179,8 @@ test('never more than the bounds, each request answered once, and no slot free f
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), bounds, (steps, given) => {
       const { acts, check, end } = modelOf(given)
-      for (const { act, client, line, arriving, which } of steps) {
-        acts[act]({ client, line, arriving }, which)
+      for (const { act, client, queue, arriving, which } of steps) {
+        acts[act]({ client, queue, arriving }, which)
         check()
       }
       end()

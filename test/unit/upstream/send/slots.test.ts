@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { Slots } from '../../../../src/upstream/send/slots.ts'
 
-const one = { client: '', line: '', arriving: false }
+const one = { client: '', queue: '', arriving: false }
 
 const slotsOf = (max: number, queueMax = 100, queueTimeoutMs = 0) => {
   const slots = new Slots({ max, queueMax, queueTimeoutMs, clientShare: 1 })
   const log: string[] = []
-  const ask = (name: string, line = '') =>
+  const ask = (name: string, queue = '') =>
     slots.acquire(
-      { client: '', line, arriving: false },
+      { client: '', queue, arriving: false },
       () => log.push(name),
       (why) => log.push(`${name}:${why}`),
     )
@@ -26,7 +26,7 @@ test('first come, first served', () => {
   expect([slots.inFlight, slots.queued]).toEqual([0, 0])
 })
 
-test('a line of many does not keep another line waiting', () => {
+test('a queue of many does not keep another queue waiting', () => {
   const { slots, log, ask } = slotsOf(1)
   for (const name of ['b1', 'b2', 'b3', 'b4']) ask(name, 'batches')
   ask('s1', 'single')

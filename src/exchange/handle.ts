@@ -58,7 +58,7 @@ export const handle = async (deps: HandleDeps, requestContext: RequestContext): 
 const responded = async (deps: HandleDeps, requestContext: RequestContext): Promise<GatewayResponse> => {
   const { request, client } = requestContext
   // Who asks, for which route, and how often: what is refused before a body is read.
-  const authenticated = authenticate(requestContext, deps.report) // 401, 403
+  const authenticated = authenticate(requestContext, deps.report) // 401, 403, 503
   if (authenticated instanceof Promise) await authenticated
   const matched = match(requestContext) // 404, 405, 400
   const limits = requestContext.origin === 'verify' ? undefined : deps.limits
@@ -73,7 +73,7 @@ const responded = async (deps: HandleDeps, requestContext: RequestContext): Prom
       deps.spans,
       requestContext,
       'validate',
-      () => validate(matched, reservation, deps.report), // 400, 413, 415
+      () => validate(matched, reservation, deps.report), // 400, 413, 415, 503
       (valid) => ('response' in valid ? valid.response : undefined),
     )
     const ready = validated instanceof Promise ? await validated : validated

@@ -53,7 +53,7 @@ export type CacheDeps = {
   readonly report: (event: ExchangeEvent) => void
 }
 
-/** Registers writes with the other processes, so that they and the caches in front invalidate what a write changes. */
+/** Records writes before they are sent, and has the other processes and the caches in front drop what they have changed. */
 type WriteRegistry = {
   /** To be awaited before a write is sent; `mayMatter`: something that it changes may be stored somewhere. */
   begin(

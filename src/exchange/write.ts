@@ -81,13 +81,13 @@ const judge = async (write: Write): Promise<Next> => {
   return 'pass'
 }
 
-/** It changes nothing, and its response has no say in that. */
+/** It changes nothing, and neither its response nor a receipt has a say in that. */
 const pass = async (write: Write): Promise<Next> => {
   write.reply = await write.forwardOutgoing(passedOn(write.context))
   return undefined
 }
 
-/** From here on every process that stores responses of the upstream knows of the write. */
+/** The ledger records what it may change, so that the other processes drop it if this one ends first. */
 const register = async (write: Write): Promise<Next> => {
   const { context, claim, deps } = write
   write.isTasksAlone = startsTasksAlone(context)
@@ -205,7 +205,7 @@ const steps: Readonly<Record<RequestStep, (write: Write) => Next | Promise<Next>
   respond,
 }
 
-/** No whole response comes: everything that the write may have changed is dropped, unless nothing was sent. */
+/** No whole response comes: everything that the write may have changed is dropped, unless nothing was sent or `end` has dropped it. */
 const breakOff = async (write: Write): Promise<void> => {
   discard(write.response?.content)
   void Promise.allSettled(write.awaited)

@@ -87,7 +87,7 @@ export class WriteInvalidator {
     record.writeProgress = this.progress
   }
 
-  /** Registers it with the other processes that store responses of its upstream. */
+  /** Records what it may change, so that the other processes drop it if this one ends before the write does. */
   async register(): Promise<void> {
     const { writeRegistry } = this.#deps
     if (writeRegistry === undefined) return
@@ -169,7 +169,7 @@ export class WriteInvalidator {
     void this.breakOff().catch(() => undefined)
   }
 
-  /** No whole response comes: unless nothing was sent, its outcome is unknown. */
+  /** No whole response comes: unless nothing was sent, or the write has ended, its outcome is unknown. */
   async breakOff(): Promise<void> {
     this.progress.breakOff()
     switch (this.progress.state) {

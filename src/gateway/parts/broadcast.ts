@@ -31,7 +31,7 @@ export class Broadcast {
     return { ...others, unconfirmed: (await this.#downstreams.purge(invalidations)) === 'unconfirmed' }
   }
 
-  /** Registers writes with those whom a configuration has to tell of them; undefined where there are none. */
+  /** Records and broadcasts the writes of a configuration; undefined where nobody else stores what they change. */
   writeRegistryFor({ services }: Pick<Config, 'services'>): WriteRegistry | undefined {
     const hasDownstream = services.some(({ downstream }) => downstream !== undefined)
     return hasDownstream ? this.#registryWithDownstreams : this.#coherence

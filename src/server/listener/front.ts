@@ -44,8 +44,8 @@ const toOriginForm = (incoming: IncomingMessage): boolean => {
 }
 
 /**
- * Checks each parsed request. A request that can be read in two ways is refused, and all later requests on its connection are
- * ignored, because the start of the next request is unknown.
+ * Checks each parsed request. A request that can be read in two ways is refused, and over HTTP/1.1 all later requests on its
+ * connection are ignored, because the start of the next one is unknown.
  */
 const createGuard = ({ take, takeUpgrade, refuse, poisoned }: GuardOptions): GuardOptions['take'] => {
   return (incoming, outgoing) => {

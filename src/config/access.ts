@@ -106,7 +106,7 @@ const name = (meaning: string) =>
     .max(1_000)
 
 const required = oneOf(['all', 'writes', 'never']).describe(
-  'Requests that need it; `writes` = all methods but GET, HEAD, OPTIONS and QUERY, unless `x-trellis-safe`, and `x-trellis-writes`',
+  'Requests that need it; `writes` = every method except GET, HEAD, OPTIONS and QUERY, plus `x-trellis-writes`, minus `x-trellis-safe`',
 )
 
 const jwt = z
@@ -118,7 +118,9 @@ const jwt = z
     refresh: wait
       .refine((ms) => ms >= 1_000, 'must be at least 1s')
       .prefault('5m')
-      .describe('How often the URL is fetched again; also for an unknown key'),
+      .describe(
+        'Age at which the next token makes Trellis fetch the keys again; an unknown key does so at most every 10s',
+      ),
     issuer: name('the issuer of the tokens').describe('Required `iss`'),
     audience: z
       .union([name('an audience'), z.array(name('an audience')).min(1).max(16)], {

@@ -66,7 +66,11 @@ const upstreamSettings = {
     .prefault({}),
   retry: z
     .strictObject({
-      attempts: whole(1, 10).prefault(2).describe('Attempts in total; only idempotent requests are retried'),
+      attempts: whole(1, 10)
+        .prefault(2)
+        .describe(
+          'Attempts in total; once sent, only GET, HEAD, PUT, DELETE and other idempotent requests are retried',
+        ),
       budget: share.prefault(0.2).describe('Retries as a share of requests'),
     })
     .prefault({}),

@@ -87,7 +87,9 @@ const limits = z
         perService: whole(0, 1_000_000).prefault(1_024).describe('Open WebSockets per service and process'),
         perClient: whole(0, 1_000_000).prefault(64).describe('Open WebSockets per client and process'),
         messageBytes: size.prefault('1MiB').describe('Longest message of a WebSocket'),
-        idleTimeout: wait.prefault('5m').describe('Then a silent WebSocket is closed; 0s = no limit'),
+        idleTimeout: wait
+          .prefault('5m')
+          .describe('How long a WebSocket may be silent before it is closed; 0s = no limit'),
       })
       .transform(inMs('idleTimeout'))
       .prefault({}),

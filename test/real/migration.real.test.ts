@@ -16,10 +16,10 @@ const section = (title: string): string =>
   document.split(/^## /m).find((part) => part.startsWith(`${title}\n`)) ?? ''
 
 const configuration = blocksOf(section('2. Write the same for Trellis'), 'yaml')[0] ?? ''
-const publicServer = blocksOf(section('4. Lead readers through Trellis'), 'nginx')[0] ?? ''
+const publicServer = blocksOf(section('4. Send readers through Trellis'), 'nginx')[0] ?? ''
 
 const beside = shownCommands(section('3. Run Trellis beside it'))
-const behind = shownCommands(section('4. Lead readers through Trellis'))
+const behind = shownCommands(section('4. Send readers through Trellis'))
 
 let folder: string
 let wordpress: WordPress

@@ -124,7 +124,7 @@ export type Choice = { readonly target: Target; readonly trial: boolean }
 
 /**
  * Idle connections go before the upstream's own timeout would close them: node:http announces it in Keep-Alive
- * (5 s), many servers do not (gunicorn closes after 2 s). A write that meets the end of its connection is not sent again, and is 502.
+ * (5 s), many servers do not (gunicorn closes after 2 s). A POST or PATCH that meets the end of its connection is not sent again, and is 502.
  * Each new connection looks its name up again; none is used for ever.
  */
 const connectionLife = {

@@ -158,7 +158,8 @@ describeWith('go', 'the Helm chart', () => {
 
   test('the configuration of the ConfigMap has no faults, and its ports are those of the container', async () => {
     const manifests = await rendered(services)
-    for (const key of ['admin-token', 'redis-url']) writeFileSync(join(folder, key), 'redis://valkey:6379')
+    for (const key of ['admin-token', 'redis-url', 'redis-key'])
+      writeFileSync(join(folder, key), 'redis://valkey.trellis.svc.cluster.local:6379')
     const content = named(manifests, 'ConfigMap').data['trellis.yaml'] ?? ''
     const result = await checkConfig(content.replaceAll('/run/secrets/trellis', folder), {})
     if (result.kind === 'faults') throw new Error(JSON.stringify(result.faults))

@@ -102,6 +102,7 @@ const folder = mkdtempSync(join(tmpdir(), 'trellis-kubernetes-'))
 const config = async (): Promise<Config> => {
   writeFileSync(join(folder, 'admin-token'), 'token')
   writeFileSync(join(folder, 'redis-url'), 'redis://valkey:6379')
+  writeFileSync(join(folder, 'redis-key'), 'a key of thirty-two characters!!')
   const text = await readFile(`${base}/gateway/trellis.yaml`, 'utf8')
   const result = await checkConfig(text.replaceAll('/run/secrets/trellis', folder), {})
   if (result.kind === 'faults') throw new Error(JSON.stringify(result.faults))

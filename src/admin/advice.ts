@@ -141,7 +141,7 @@ const advised: Readonly<Partial<Record<Advisable, (route: string, limits: CacheL
     ...(isOperation(route.split(' ').slice(1).join(' '))
       ? {}
       : { settings: ['cache:', `  harmlessWrites: ['${writePattern(route)}']`] }),
-    text: `${route} emptied the cache (the access log has its path). If it changes nothing that readers see, say so; on a WordPress the companion plugin knows what each request changed`,
+    text: `${route} emptied the cache (the access log has its path). If it changes nothing that readers see, say so; a service that reports its changes says what each request changed`,
   }),
 }
 

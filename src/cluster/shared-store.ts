@@ -144,7 +144,7 @@ export const sharedStore = async (
       for (const { seq, invalidation } of invalidations) {
         if (invalidation.kind === 'tag' || invalidation.kind === 'quarantine')
           tags.invalidate(invalidation.tag, seq)
-        // Entries cannot be found by prefix: every entry stored before is outdated.
+        // Entries cannot be found by prefix: every entry stored before is stale.
         else if (invalidation.kind !== 'documents') tags.invalidateAll(seq)
       }
     },

@@ -157,7 +157,7 @@ export const asIdentified = (context: RequestContext, identity: Identity | undef
 export type MatchedContext = RequestContext & {
   readonly method: string
   readonly matching: Matching
-  /** From an earlier request with the same target, or remembered by now: it is not validated again. */
+  /** From an earlier request with the same target, or memoized by now: it is not validated again. */
   readonly recalled: RecalledTarget | undefined
 }
 
@@ -222,7 +222,7 @@ export const asKeyed = (context: ValidatedContext): ValidatedContext => {
   return stage
 }
 
-/** Marks the request as one whose target is remembered. */
+/** Marks the request as one whose target is memoized. */
 export const asRecalled = (context: ValidatedContext, recalled: RecalledTarget): void => {
   const stage = context as Growing<ValidatedContext>
   stage.recalled = recalled

@@ -38,7 +38,7 @@ const changedNothing = (response: WriteResponse | undefined): boolean => {
   return isJsonObject(value) && Array.isArray(value['errors']) && !Object.hasOwn(value, 'data')
 }
 
-/** What is known of a WordPress that may be behind the endpoint, and what its companion says in responses and of changes. */
+/** What the companion of the upstream says in responses and of changes. */
 export type Companion = {
   describe(
     names: TagNames,

@@ -378,7 +378,7 @@ export type Change = { readonly blog?: number } & (
   | ({ readonly kind: 'post'; readonly id: number; readonly type: string } & ChangedStates)
   | ({ readonly kind: 'term'; readonly id: number; readonly taxonomy: string } & ChangedStates)
   | ({ readonly kind: 'comment'; readonly id: number; readonly post: number } & ChangedStates)
-  /** With `keys` only the user's meta with these keys, none of which WordPress itself shows. */
+  /** With `keys` only the user's meta with these keys, which a response shows only if it names them. */
   | { readonly kind: 'user'; readonly id: number; readonly keys?: readonly string[] }
   /** With `posts` the option is a list of posts, and these were added or removed. `early`: requests read it before they are known. */
   | {

@@ -129,7 +129,7 @@ const ofDescriptions = async ({ ask, service }: UpstreamCheck): Promise<readonly
   const complete = read.filter(({ isComplete }) => isComplete).length
   const others = read
     .filter(({ isComplete }) => !isComplete)
-    .map(({ name, incomplete = 'the companion does not say why' }) => `${name} (${incomplete})`)
+    .map(({ name, incomplete = 'the companion does not say why' }) => `${name} (${incomplete.slice(0, 200)})`)
   const text = `the companion describes ${complete} of ${read.length} core lists completely`
   return [
     others.length === 0

@@ -113,7 +113,9 @@ export const bytesOfForm = ({ content }: CodedForm, headers: HeaderLines): numbe
 const sizeOf = (stored: StoredResponse): number => {
   const { key, headers, content, tags, forms } = stored
   let bytes = overheadBytes + key.length + content.buffer.byteLength
-  bytes += stored.varyKey.length + (stored.upstreamTag?.length ?? 0) + (stored.hints?.tags?.length ?? 0)
+  bytes += stored.varyKey.length + (stored.upstreamTag?.length ?? 0)
+  // As long as the upstream likes, though clients never see them.
+  for (const hint of Object.values(stored.hints ?? {})) bytes += hint?.length ?? 0
   for (const name of stored.varyNames) bytes += name.length + overheadOfLine
   // The tag index also holds its target: see memory-store.ts.
   if (!isPublicKey(key)) bytes += overheadOfTag

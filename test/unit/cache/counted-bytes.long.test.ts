@@ -10,6 +10,7 @@ import {
 } from '../../../src/cache/store/stored-response.ts'
 import { InvalidationLog, QuarantinedTags } from '../../../src/cache/store/tag-index.ts'
 import { varyKey } from '../../../src/http/headers/caching-headers.ts'
+import type { ResponseHints } from '../../../src/http/message.ts'
 import { type Harness, harness, readOf, response, safePolicy, settle } from './cache-fixture.ts'
 
 const at = { now: 0, monotonic: 0 }
@@ -22,6 +23,7 @@ type Facts = {
   readonly content?: number
   readonly tags?: readonly string[]
   readonly etag?: string
+  readonly hints?: ResponseHints
 }
 
 const stored = (facts: Facts): StoredResponse => {
@@ -32,7 +34,7 @@ const stored = (facts: Facts): StoredResponse => {
 
       partition: facts.partition ?? 'public',
     }),
-    head: { status: 200, headers: [...(facts.headers ?? [])] },
+    head: { status: 200, headers: [...(facts.headers ?? [])], hints: facts.hints },
     content: Buffer.alloc(facts.content ?? 2_000),
     selecting: { sentHeader: (name) => facts.sent?.[name] },
     times: { requested: at, received: at },
@@ -72,6 +74,19 @@ describe('cache.maxBytes counts', () => {
     ],
     ['tags, each with its place in the index', { tags: many(50) }, 50 * 100],
     ['the entity tag that a later validation needs', { etag: `"${long(400)}"` }, 400],
+    [
+      'what the upstream tells the gateway alone',
+      {
+        hints: {
+          tags: long(100),
+          maxAge: '1',
+          incomplete: long(200),
+          receipt: long(300),
+          request: long(400),
+        },
+      },
+      1_000,
+    ],
     ['the place by which a private response is found', { partition: 'secret' }, 96],
   ])('%s', (_, more, atLeast) => {
     expect(stored(more).bytes - stored({}).bytes).toBeGreaterThanOrEqual(atLeast)

@@ -299,9 +299,9 @@ test('two workers that are killed at once under load: readiness is answered when
     const back = (): number => logLinesOf(gateway.program, 'worker-ready').length
     await expect.poll(back).toBe(before.length + 2)
   }
+  await expect.poll(() => acknowledged).toBeGreaterThan(3)
   isOver = true
   await Promise.all(load)
-  expect(acknowledged).toBeGreaterThan(3)
   expect(stale).toEqual([])
 })
 

@@ -19,6 +19,8 @@ export type PromiseRun = {
   readonly gateways?: number
   /** The gateways are processes of two workers each. In turn they are killed, in the middle of their writes, and started again. */
   readonly killed?: boolean
+  /** Writes go on until this holds, for what comes with time or by chance. */
+  readonly until?: (counts: Pick<PromiseResult, 'older' | 'refused' | 'kills'>) => boolean
 }
 
 type Running = { readonly origin: string; close(): Promise<unknown>; kill(): Promise<void> }
@@ -51,6 +53,8 @@ export type PromiseResult = {
 
 const items = 12
 const readers = 16
+/** Hits in Varnish between two writes: what each write has to make invisible. */
+const hitsBetweenWrites = 4
 const root = '/index.php/site-json/site/v2/posts'
 /** The way from Trellis to Varnish takes up to so long. */
 const longestWayMs = 80
@@ -140,7 +144,7 @@ const createLedger = () => {
 
 type Shown = { readonly id: number; readonly title: string }
 
-/** Readers read through Varnish while writers write through Trellis. */
+/** Readers read through Varnish while a writer writes through Trellis: each write follows hits of what it changes. */
 export const runPromise = async (run: PromiseRun): Promise<PromiseResult> => {
   const random = randomFrom(run.seed)
   const traffic = { passed: 0, fetched: 0 }
@@ -244,7 +248,12 @@ export const runPromise = async (run: PromiseRun): Promise<PromiseResult> => {
   }
   try {
     const all = [troubling(), killing(), ...Array.from({ length: readers }, reading)]
-    while (counts.acknowledged < run.writes) await write(Math.floor(random() * items))
+    const isDone = run.until ?? (() => true)
+    while (counts.acknowledged < run.writes || !isDone(counts)) {
+      const before = counts.hits
+      while (counts.hits < before + hitsBetweenWrites) await sleep(5)
+      await write(Math.floor(random() * items))
+    }
     writing = false
     await Promise.all(all)
   } finally {

@@ -16,6 +16,11 @@ export function mainThreadSeconds(pid: number): number {
   return parseStat(readFileSync(`/proc/${pid}/task/${pid}/stat`, 'utf8')).ticks / ticksPerSecond
 }
 
+/** Of the main thread (Linux, sched-stats: the first number of /proc/PID/schedstat), finer than ticks. */
+export function mainThreadNanoseconds(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0])
+}
+
 /** Those that a process has started and that still run. */
 export function childrenOf(parent: number): readonly number[] {
   return [...readProcesses()].filter(([, facts]) => facts.parent === parent).map(([pid]) => pid)

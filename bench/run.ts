@@ -1,6 +1,7 @@
 import { benchBatches } from './batch.ts'
 import { benchDeployments } from './batch-deployments.ts'
 import { generate } from './bundled-generator.ts'
+import { benchDownstreamWrites } from './downstream-writes.ts'
 import { benchLatency } from './latency.ts'
 import { pacedGets } from './paced-gets.ts'
 import { benchPairs } from './pairs.ts'
@@ -17,6 +18,7 @@ import { benchTable, printRow } from './table.ts'
 // npm run bench latency nginx hit,pass 0.5         response times at a fixed rate: bench/latency.ts
 // npm run bench profile hit,miss                   where the processor time goes, beside bare Node: bench/profile.ts
 // npm run bench table 4 OTHER_NODE               the table of docs/evidence/performance.md, some twenty minutes: bench/table.ts
+// npm run bench downstream-writes FOLDER/dist  a write that a receiver confirms, beside another build: bench/downstream-writes.ts
 // npm run bench batch                              batches: see bench/batch.ts
 // npm run bench batch-deployments                  the same in front of differently run WordPresses
 const [mode, ...rest] = process.argv.slice(2)
@@ -35,6 +37,8 @@ else if (mode === 'table')
 else if (mode === 'row') await printRow(Number(rest[0]), Number(rest[1]))
 else if (mode === 'latency') await benchLatency(rest[0], rest[1], ...rest.slice(2).map(Number))
 else if (mode === 'profile') await benchProfile(rest[0], rest[1] === undefined ? undefined : Number(rest[1]))
+else if (mode === 'downstream-writes')
+  await benchDownstreamWrites(rest[0], rest[1] === undefined ? undefined : Number(rest[1]))
 else if (mode === 'batch-deployments') await benchDeployments()
 else if (mode === 'paced-gets') {
   console.log(JSON.stringify(await pacedGets(rest[0] ?? '', Number(rest[1]))))

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import { Agent, request } from 'undici'
 import { startCompanion } from '../test/support/companion.ts'
 import { startGatewayProcess } from '../test/support/gateway-process.ts'
 import { programPid } from '../test/support/processes.ts'
 import { pipelinedGets } from './million/pipelined-gets.ts'
+import { mainThreadNanoseconds } from './processor-time.ts'
 import { quantile } from './statistics.ts'
 
 // npm run bench:statements: what a service costs the gateway more when a companion states what each write has done. Two services of
@@ -66,14 +66,11 @@ const readMany = async (mount: string): Promise<void> => {
 
 const pid = await programPid(gateway.program)
 
-/** Of the main thread, which does all the work here (Linux, sched-stats: the first number of /proc/PID/schedstat). */
-const nanoseconds = (): number => Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0])
-
-/** Microseconds of processor time of the gateway for each request. */
+/** Microseconds of processor time of the gateway, whose main thread does all the work here, for each request. */
 const microsOf = async (count: number, act: () => Promise<void>): Promise<number> => {
-  const before = nanoseconds()
+  const before = mainThreadNanoseconds(pid)
   await act()
-  return (nanoseconds() - before) / 1000 / count
+  return (mainThreadNanoseconds(pid) - before) / 1000 / count
 }
 
 /** What the first costs more than the second; which of them is first changes with each pair. */

@@ -45,13 +45,10 @@ const degraded = async (): Promise<unknown> => {
   return ((await response.json()) as { degraded: unknown }).degraded
 }
 
-/** Reads all the time until told to stop, and counts what came back. */
-const readOn = async (path: string, isOver: () => boolean): Promise<Map<string, number>> => {
-  const seen = new Map<string, number>()
-  while (!isOver()) {
-    const one = await read(path)
-    seen.set(one, (seen.get(one) ?? 0) + 1)
-  }
+/** Reads all the time until told to stop, twenty times at least, and says what came back. */
+const readOn = async (path: string, isOver: () => boolean): Promise<Set<string>> => {
+  const seen = new Set<string>()
+  for (let reads = 0; reads < 20 || !isOver(); reads += 1) seen.add(await read(path))
   return seen
 }
 
@@ -68,21 +65,21 @@ test('without any upstream, hits and allowed stale responses continue, and metri
   const down = await degraded()
   over = true
   const [hits, stale] = await reading
-  expect([...hits.keys()]).toEqual(['200 stored hit'])
+  expect([...hits]).toEqual(['200 stored hit'])
   // A stale response is a hit in the sense of RFC 9211, with `detail=error`.
-  expect([...stale.keys()]).toEqual(['200 stored hit'])
-  expect(hits.get('200 stored hit')).toBeGreaterThan(20)
-  expect(stale.get('200 stored hit')).toBeGreaterThan(20)
+  expect([...stale]).toEqual(['200 stored hit'])
   expect(down).toEqual([{ reason: 'upstreams', service: 'site' }])
   expect(await gateway.metric('upstream_breaker_state', 'state="closed"')).toBe(0)
 })
 
 test('requests without a stored response are refused at once, with Retry-After', async () => {
-  const began = performance.now()
-  const response = await fetch(`${gateway.publicAddress}/index.php/site-json/site/v2/posts/2`)
-  expect([502, 503]).toContain(response.status)
-  // A shorter time would be too short for a response or a slot on a busy machine.
-  expect(performance.now() - began).toBeLessThan(5_000)
+  const ask = async (): Promise<unknown> => {
+    const response = await fetch(`${gateway.publicAddress}/index.php/site-json/site/v2/posts/2`)
+    const { code } = (await response.json()) as { readonly code: string }
+    return [response.status, code, response.headers.has('retry-after')]
+  }
+  // A probe may be under way: it finds the port closed. Neither is what a timeout would say.
+  await expect.poll(ask).toEqual([503, 'trellis_upstream_suspended', true])
 })
 
 test('the service recovers when the upstream does', async () => {

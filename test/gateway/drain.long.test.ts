@@ -103,10 +103,9 @@ describe('a gateway that drains', () => {
       () => 'cut',
     )
     await origin.until(() => origin.received.length === 1)
-    const began = performance.now()
     expect(await gateway.drain()).toBe('cut')
+    // Its own timeout, which is longer, would have answered it.
     expect(await never).toBe('cut')
-    expect(performance.now() - began).toBeLessThan(10_000)
     await expect.poll(() => origin.open).toBe(0)
   })
 
@@ -211,10 +210,9 @@ describe('an idle connection does not delay a drain', () => {
     const { socket, closed } = await open(gateway)
     if (sent !== '') socket.write(sent)
     await pause(50)
-    const began = performance.now()
+    // After drain.timeout it would be 'cut'.
     expect(await gateway.drain()).toBe('finished')
     await closed
-    expect(performance.now() - began).toBeLessThan(10_000)
   })
 })
 
@@ -273,7 +271,8 @@ test(`${restarts} restarts of two instances behind a balancer fail no request`, 
     const at = restart % 2
     ends.push(await running[at]?.drain())
     running[at] = await startAt(places[at] as (typeof places)[number])
-    await pause(60)
+    const before = responded
+    await origin.until(() => responded >= before + 10)
   }
   isLoaded = false
   await Promise.all(clients)
@@ -281,5 +280,4 @@ test(`${restarts} restarts of two instances behind a balancer fail no request`, 
   await Promise.all(running.map((gateway) => gateway.close()))
   expect(failures).toEqual([])
   expect(new Set(ends)).toEqual(new Set(['finished']))
-  expect(responded).toBeGreaterThan(10 * restarts)
 })

@@ -10,7 +10,7 @@ test('the gateway closes an idle connection to an upstream that says nothing abo
   const post = async (): Promise<number> =>
     (await fetch(gateway.publicAddress, { method: 'POST', body: 'x' })).status
   expect(await post()).toBe(200)
-  expect(origin.open).toBe(1)
+  expect(origin.accepted).toBe(1)
   // The origin closes none by itself.
   await expect.poll(() => origin.open).toBe(0)
   expect(await post()).toBe(200)

@@ -59,6 +59,8 @@ describe('a valid configuration', () => {
       a: open(origin, stored('GET /x')),
       b: { ...open(other, stored('GET /**')), mount: '/b' },
     }
+    // Without the line an idle connection is closed after a second.
+    origin.script = (_, wire) => wire.respond({ headers: { ...json, 'Keep-Alive': 'timeout=20' } })
     gateway = await startTestGateway({ services })
     await get('/a/x')
     await get('/b/x')
@@ -336,12 +338,12 @@ test('100 reloads under load fail no request', async () => {
   ]
   for (let round = 2; round < 102; round += 1) {
     expect(await gateway.put({ services: services(round) })).toMatchObject({ kind: 'applied' })
-    await pause(10)
+    const before = responded
+    await expect.poll(() => responded, { interval: 1 }).toBeGreaterThan(before + 1)
   }
   running = false
   await Promise.all(clients)
   expect(failures).toEqual([])
-  expect(responded).toBeGreaterThan(100)
   expect(await gateway.metric('trellis_config_reloads_total', 'applied')).toBe(100)
 })
 

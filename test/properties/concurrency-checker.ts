@@ -38,7 +38,7 @@ export type CheckerOptions = {
 const anyOf = <T>(values: readonly T[]): T => values[Math.floor(Math.random() * values.length)] as T
 
 /** A busy machine may need as much longer until all that disturbs a run has happened. */
-const timeoutOfRunMs = 90_000
+const timeoutOfRunMs = 150_000
 
 /** Most writes in flight have ended by then. */
 const quietMs = 100
@@ -254,8 +254,8 @@ export const createChecker = (options: CheckerOptions) => {
     const began = Date.now()
     const goesOn = (): boolean => {
       const tookMs = Date.now() - began
-      if (left <= 0 || tookMs >= options.longestMs + timeoutOfRunMs) return false
-      return tookMs < options.longestMs || !isEnough(seen)
+      if (tookMs >= options.longestMs + timeoutOfRunMs) return false
+      return (left > 0 && tookMs < options.longestMs) || !isEnough(seen)
     }
     const work = async (step: () => Promise<void>, restMs: number): Promise<void> => {
       while (goesOn()) {

@@ -160,14 +160,12 @@ const suite = (): void => {
 
   test('a write through the gateway, whose own change is pushed while it is in flight, is answered', async () => {
     const id = await firstPost()
-    const began = performance.now()
     const response = await fetch(`${gateway.publicAddress}/index.php/wp-json/wp/v2/posts/${id}`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', Authorization: basic(wordpress.credentials.admin) },
       body: JSON.stringify({ title: 'Through the gateway' }),
     })
     expect(response.status).toBe(200)
-    expect(performance.now() - began).toBeLessThan(5_000)
     expect(await titleOf(id)).toBe('Through the gateway')
   })
 

@@ -112,12 +112,12 @@ const wireOf = (socket: Socket): Wire => ({
 })
 
 const until = async (condition: () => boolean): Promise<void> => {
-  const latest = performance.now() + 15_000
+  const latest = performance.now() + 60_000
   while (performance.now() < latest) {
     if (condition()) return
     await pause(5)
   }
-  throw new Error('the condition did not come true within fifteen seconds')
+  throw new Error('the condition did not come true within a minute')
 }
 
 class ScriptedOrigin implements Origin {

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { afterEach, expect, test, vi } from 'vitest'
 import { type Companion, nonceOf, startCompanion } from '../../support/companion.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
-import { type Origin, pause, startOrigin } from '../../support/origin.ts'
+import { type Origin, startOrigin } from '../../support/origin.ts'
 
 const site = '/index.php/site-json/site/v2'
 
@@ -221,8 +221,10 @@ test('a poll follows no redirect, to the same host or another', async () => {
 test('a response that always says that more follows is read for a bounded number of pages', async () => {
   let last = 0
   let ours: Companion | undefined
+  const times: number[] = []
   const { companion, gateway } = await start(({ target }, wire) => {
     last += 1
+    times.push(performance.now())
     const rows = [{ sequence: last, state: 'closed', changes: [] }]
     wire.respond({
       headers: json,
@@ -230,9 +232,11 @@ test('a response that always says that more follows is read for a bounded number
     })
   })
   ours = companion
-  await pause(3_000)
-  // 40 pages each 200 ms at most; never heard.
-  expect(companion.polls.length).toBeLessThan(15 * 41)
+  const maxPages = 40
+  await companion.origin.until(() => times.length > 3 * maxPages)
+  // Between two polls passes an interval, so that one more than a poll may read takes as long.
+  const spans = times.slice(maxPages).map((at, nth) => at - (times[nth] ?? at))
+  expect(Math.min(...spans)).toBeGreaterThan(150)
   expect(await isIn(gateway, 'heard')).toBe(0)
   expect((await read(gateway))[0]).toBe(200)
 })

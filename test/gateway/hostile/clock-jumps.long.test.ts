@@ -261,7 +261,7 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
       expect(response.status).toBe(503)
       if (i === 9) jump(-ms)
     }
-    expect(performance.now() - began).toBeLessThan(15_000)
+    expect(performance.now() - began).toBeLessThan(100_000)
     // At least three retries in ten seconds are granted, whatever the share.
     expect(origin.received.length).toBeLessThanOrEqual(26)
   })

@@ -21,7 +21,7 @@ export const createTagNames = (service: string) => ({
   /** On every stored response of the service. */
   all: `${service}/all`,
   /** On responses whose dependencies are unknown: every write reaches them. */
-  unknown: `${service}/unknown`,
+  unknownDependencies: `${service}/unknown`,
   /** On responses with a property that shows more than its item: every write reaches them, except to another post. */
   site: `${service}/site`,
   /** On responses with a property that shows what its item links to. */

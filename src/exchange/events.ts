@@ -71,15 +71,15 @@ export type ExchangeFinishedEvent = {
 
 /**
  * What a request that may write was taken for: `reported` and `nothing` by the companion, `table` by what the contract knows,
- * `harmless` by the configuration, `unknown` all others.
+ * `harmless` by the configuration, `unclassified` all others (label `unknown`).
  */
 export const writeKinds = [
   'reported',
   'nothing',
   'table',
   'harmless',
-  'unknown',
-] as const satisfies readonly (WriteDetail | 'unknown')[]
+  'unclassified',
+] as const satisfies readonly (WriteDetail | 'unclassified')[]
 export type WriteKind = (typeof writeKinds)[number]
 
 /** Did the write reach all responses of a service, because nothing is known of it? */
@@ -87,7 +87,9 @@ export const hasEmptiedCache = ({
   writeKind,
   invalidated,
 }: Pick<ExchangeFinishedEvent, 'writeKind' | 'invalidated'>): boolean =>
-  writeKind === 'unknown' && invalidated !== undefined && invalidated.tags.some((tag) => tag.endsWith('/all'))
+  writeKind === 'unclassified' &&
+  invalidated !== undefined &&
+  invalidated.tags.some((tag) => tag.endsWith('/all'))
 
 export type Invalidated = {
   readonly tags: readonly string[]

@@ -93,7 +93,7 @@ const responded = async (deps: HandleDeps, requestContext: RequestContext): Prom
 const withLimits = (response: GatewayResponse, headers: HeaderLines | undefined): GatewayResponse =>
   headers === undefined ? response : withAdded(response, headers)
 
-/** What to do with the request. `write` finds out later which writes are harmless: the contract may have to read their content. */
+/** What to do with the request. `write` finds out later which writes change nothing: the contract may have to read their content. */
 const decisionOf = (deps: HandleDeps, context: ValidatedContext): Decision => {
   const { documents, name } = context.service
   return (
@@ -178,7 +178,7 @@ const act = (deps: HandleDeps, requestContext: ValidatedContext, decision: Decis
         const { uncacheable } = decision
         if (uncacheable !== undefined) return withStatus(response, { reason: 'bypass', detail: uncacheable })
         // A write of which more is known says why it dropped less than everything.
-        const detail = record.writeKind === 'unknown' ? undefined : record.writeKind
+        const detail = record.writeKind === 'unclassified' ? undefined : record.writeKind
         return withStatus(response, { reason: 'method', detail })
       })
   }

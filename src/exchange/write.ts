@@ -4,7 +4,7 @@ import type { PostResponse } from '../cache/post-response.ts'
 import { bufferedResponse } from '../http/bodies/read-body.ts'
 import { headerValue } from '../http/headers/header-lines.ts'
 import { discard, type GatewayResponse, type ResponseOrPromise } from '../http/message.ts'
-import type { HarmlessClaim, ReceiptNonce } from '../service/contract.ts'
+import type { NoChangeClaim, ReceiptNonce } from '../service/contract.ts'
 import type { WriteStep } from './events.ts'
 import { codingsToPass, uncoded } from './forward/accepted-codings.ts'
 import type { Outgoing } from './forward/outgoing.ts'
@@ -12,7 +12,7 @@ import { ownConditions, tagConditions } from './forward/tag-conditions.ts'
 import { passedOn } from './forward.ts'
 import type { CacheDeps } from './ports.ts'
 import type { ValidatedContext } from './request-context.ts'
-import { judgeWrite, nonceFor } from './write/harmless-claim.ts'
+import { judgeWrite, nonceFor } from './write/no-change-claim.ts'
 import { storablePost, storageOfPost } from './write/post-storage.ts'
 import { bodyOf, expectedBody, type ResponseBody } from './write/response-body.ts'
 import { mayHaveStarted, tasksStarted } from './write/scheduled-tasks.ts'
@@ -36,7 +36,7 @@ class Write {
   /** From `register` on. */
   invalidator: WriteInvalidator | undefined = undefined
   /** What says that it changes nothing. */
-  claim: HarmlessClaim | undefined = undefined
+  claim: NoChangeClaim | undefined = undefined
   /** It is for scheduled tasks alone. */
   isTasksAlone = false
   nonce: ReceiptNonce | undefined = undefined
@@ -68,9 +68,9 @@ const outOfOrder = (): TypeError => new TypeError('a step of a write is out of o
 const judge = async (write: Write): Promise<Next> => {
   const { context, deps } = write
   const { service, method, request, record } = context
-  record.writeKind = 'unknown'
+  record.writeKind = 'unclassified'
   // Of a POST that names another method, the upstream decides which one it has.
-  if (service.contract.harmlessWrite === undefined || method !== request.method) return 'register'
+  if (service.contract.noChangeClaim === undefined || method !== request.method) return 'register'
   const judged = await judgeWrite(context, deps.budget)
   const { claim } = judged
   write.context = judged.requestContext
@@ -91,8 +91,8 @@ const pass = async (write: Write): Promise<Next> => {
 const register = async (write: Write): Promise<Next> => {
   const { context, claim, deps } = write
   write.isTasksAlone = startsTasksAlone(context)
-  const isHarmless = write.isTasksAlone || (claim !== undefined && claim.shownBy === undefined)
-  write.invalidator = new WriteInvalidator(deps, context, isHarmless)
+  const neverDrops = write.isTasksAlone || (claim !== undefined && claim.shownBy === undefined)
+  write.invalidator = new WriteInvalidator(deps, context, neverDrops)
   // It remembers when the POST was sent.
   write.storablePost = storablePost(deps, context)
   await write.invalidator.register()

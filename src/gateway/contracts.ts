@@ -21,7 +21,7 @@ import { withBatch } from '../wordpress/batch.ts'
 import { createSiteContract } from '../wordpress/contract.ts'
 import { siteCookies } from '../wordpress/cookies.ts'
 import { graphqlTags, isFromObjectCache, objectCacheIssues } from '../wordpress/graphql.ts'
-import { harmlessWritesOf } from '../wordpress/routes/harmless-writes.ts'
+import { noChangeClaimsOf } from '../wordpress/routes/harmless-writes.ts'
 import { pageChecks, siteChecks } from '../wordpress/site-checks.ts'
 import { describedChange } from '../wordpress/tags/companion-tags.ts'
 import {
@@ -91,7 +91,7 @@ export const contractOf = async (
   return {
     ...contract,
     scheduledTasks: tasksBehind[service.contract],
-    harmlessWrite: harmlessWritesOf(service, onlyReads),
+    noChangeClaim: noChangeClaimsOf(service, onlyReads),
     uncacheableReasonOf:
       contract.effectByContent === true ? memoizedByTarget(uncacheableReasonOf) : uncacheableReasonOf,
   }

@@ -153,7 +153,7 @@ const spared = (
   query: string,
 ): Explanation => {
   const interfaces = interfacesBehind(service, services)
-  const claim = contract.harmlessWrite?.(method, path, query, () => interfaces)
+  const claim = contract.noChangeClaim?.(method, path, query, () => interfaces)
   const hasCompanion = [service, ...services].some(
     (candidate) =>
       (candidate === service || interfaces.includes(withoutRoot(candidate.upstream.basePath))) &&

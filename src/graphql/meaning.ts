@@ -20,10 +20,10 @@ export type Meaning =
   | CanonicalQuery
   | { readonly kind: 'mutation' | 'subscription'; readonly operation: string }
   /** Servers may execute it, or refuse it. */
-  | { readonly kind: 'unknown'; readonly mayWrite: boolean }
+  | { readonly kind: 'undetermined'; readonly mayWrite: boolean }
   | RefusedDocument
 
-const unknown = (mayWrite: boolean): Meaning => ({ kind: 'unknown', mayWrite })
+const undetermined = (mayWrite: boolean): Meaning => ({ kind: 'undetermined', mayWrite })
 
 /** The one operation, or the one that the request names (GraphQL §6.1). */
 const chosenOperation = (
@@ -64,12 +64,12 @@ const ofDocument = (request: GraphqlRequest, document: ParsedDocument, documents
   const { sha256 } = request
   const onlyQueries = document.operations.every(({ type }) => type === 'query')
   const operation = chosenOperation(document, request.operationName)
-  if (operation === undefined) return unknown(!onlyQueries)
+  if (operation === undefined) return undetermined(!onlyQueries)
   if (operation.type !== 'query') return { kind: operation.type, operation: operation.name }
   const isSentAsReceived = sha256 !== undefined
-  if (isSentAsReceived && !isPlain(request.document)) return unknown(true)
+  if (isSentAsReceived && !isPlain(request.document)) return undetermined(true)
   if (isSentAsReceived && request.document !== undefined)
-    if (!documents.nameByHash(request.document, document, sha256)) return unknown(!onlyQueries)
+    if (!documents.nameByHash(request.document, document, sha256)) return undetermined(!onlyQueries)
   return {
     kind: 'query',
     operation: operation.name,
@@ -80,18 +80,18 @@ const ofDocument = (request: GraphqlRequest, document: ParsedDocument, documents
 
 /** What a request asks for. A hash stands for the document that some client has sent with it. */
 export const meaningOf = (reading: RequestReading, documents: Documents): Meaning => {
-  if (reading.kind !== 'request') return unknown(reading.kind === 'opaque')
+  if (reading.kind !== 'request') return undetermined(reading.kind === 'opaque')
   const { document, sha256 } = reading
   if (document === undefined) {
     const named = sha256 === undefined ? undefined : documents.withHash(sha256)
-    return named === undefined ? unknown(true) : ofDocument(reading, named, documents)
+    return named === undefined ? undetermined(true) : ofDocument(reading, named, documents)
   }
   const parsed = documents.read(document)
   switch (parsed.kind) {
     case 'parsed':
       return ofDocument(reading, parsed, documents)
     case 'unparsable':
-      return unknown(true)
+      return undetermined(true)
     case 'refused':
       return parsed
   }

@@ -44,7 +44,7 @@ export class Requests {
   readonly #policyFor: Contract['policyFor']
   readonly #documents: Documents
   /** Of reads, by their octets: a hit parses nothing. */
-  readonly #memoize = createByteMemo<Validation>(memoBytes)
+  readonly #memo = createByteMemo<Validation>(memoBytes)
 
   /** `named`: labels of operations that the configuration names. */
   constructor(
@@ -61,16 +61,16 @@ export class Requests {
   }
 
   validate(input: ValidationInput): Validation {
-    const { method, query, content, headers: fields } = input
+    const { method, query, content, headers } = input
     const place = placeOf(method)
-    const accept = (fields && requestHeader(fields, 'accept')) ?? ''
+    const accept = (headers && requestHeader(headers, 'accept')) ?? ''
     if (query.length + (content?.length ?? 0) > maxMemoizedLength) return this.#read(input, place, accept)
     const text = `${place} ${accept}\n${query}\n${content?.toString('latin1') ?? ''}`
-    const memoize = this.#memoize.get(text)?.value
-    if (memoize !== undefined) return memoize
+    const memoized = this.#memo.get(text)?.value
+    if (memoized !== undefined) return memoized
     const validation = this.#read(input, place, accept)
     const isRead = validation.kind === 'valid' && validation.meaning?.effect === 'read'
-    if (isRead) this.#memoize.set(text, { value: validation, bytes: 2 * text.length })
+    if (isRead) this.#memo.set(text, { value: validation, bytes: 2 * text.length })
     return validation
   }
 
@@ -79,7 +79,7 @@ export class Requests {
     const sent = { place, query, rest, accept }
     if (place === 'url') return this.#validation(sent, meaningOf(reading, this.#documents))
     // Of two places with parameters servers take one or the other.
-    if (content === undefined || reading.kind !== 'empty') return this.#validation(sent, unknown)
+    if (content === undefined || reading.kind !== 'empty') return this.#validation(sent, undetermined)
     const body = readBody(content, this.#jsonDepth)
     return body.kind === 'batch'
       ? this.#batchValidation(
@@ -99,7 +99,7 @@ export class Requests {
           : mutationByGet
       case 'subscription':
         return this.#forwarded(sent, 'pass', this.names.labelOf(meaning.kind, meaning.operation))
-      case 'unknown':
+      case 'undetermined':
         return this.#forwarded(sent, sent.place === 'body' && meaning.mayWrite ? 'write' : 'pass', 'unknown')
       case 'refused':
         return limitRefusal(meaning)
@@ -169,4 +169,4 @@ export class Requests {
   }
 }
 
-const unknown: Meaning = { kind: 'unknown', mayWrite: true }
+const undetermined: Meaning = { kind: 'undetermined', mayWrite: true }

@@ -52,7 +52,7 @@ type RecentKept = {
   readonly id: string
   readonly service: string
   readonly cause: string
-  readonly taken: Exclude<WriteKind, 'unknown'>
+  readonly taken: Exclude<WriteKind, 'unclassified'>
 }
 
 /** The last change of a target, or of the breaker of a service. */
@@ -134,8 +134,8 @@ const withDate = <Event extends { readonly at: number }>(event: Event) => ({
 
 const short = (text: string): string => printable(redactTarget(text), longestText)
 
-const causeOf = ({ method, route, writeKind = 'unknown' }: ExchangeFinishedEvent): string =>
-  `${method} ${route}${writeKind === 'unknown' ? '' : ` (${writeKind})`}`
+const causeOf = ({ method, route, writeKind = 'unclassified' }: ExchangeFinishedEvent): string =>
+  `${method} ${route}${writeKind === 'unclassified' ? '' : ` (${writeKind})`}`
 
 /** The first texts, and long ones cut, so that a hundred events hold little memory. */
 const bounded = (texts: readonly string[]): readonly string[] =>
@@ -188,7 +188,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
   }
   const timer = setInterval(take, sampleMs).unref()
   const written = (event: ExchangeFinishedEvent): void => {
-    const { id = '', service, method, route, invalidated, writeKind = 'unknown' } = event
+    const { id = '', service, method, route, invalidated, writeKind = 'unclassified' } = event
     const { tags, entries, urls } = invalidated ?? { tags: [], entries: 0, urls: [] }
     const at = clock.now()
     if (tags.length > 0)
@@ -203,7 +203,7 @@ export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
         entries,
         urls: bounded(urls),
       })
-    else if (writeKind !== 'unknown')
+    else if (writeKind !== 'unclassified')
       kept.add({ at, id, service, cause: `${method} ${route}`, taken: writeKind })
   }
   return {

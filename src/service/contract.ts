@@ -187,13 +187,13 @@ export type Contract = {
    * Why a write of this method, path and query may change nothing; undefined: nothing is known of it. `interfaces`: base paths of the
    * services at the same upstream that have routes.
    */
-  readonly harmlessWrite?:
+  readonly noChangeClaim?:
     | ((
         method: string,
         path: string,
         query: string,
         interfaces: () => readonly string[],
-      ) => HarmlessClaim | undefined)
+      ) => NoChangeClaim | undefined)
     | undefined
 
   readonly errors: ErrorShape
@@ -435,7 +435,7 @@ export type KeyedWriteReceipt = WriteReceipt & Pick<WriteReceipts, 'key'>
 type ContentRule = { readonly maxBytes: number; readonly isRight: (content: Buffer) => boolean }
 
 /** Says of requests that they change nothing that a cached reader is shown. */
-export type HarmlessClaim = {
+export type NoChangeClaim = {
   /** From the configuration, or from the table of a contract. */
   readonly by: 'harmless' | 'table'
   /** The pattern, or the name in the table and the reason. */

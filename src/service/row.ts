@@ -62,11 +62,11 @@ export const mapParts = <Part, Properties>(
 })
 
 /**
- * The default that the upstream has for an argument: `unknown` where it has announced nothing of the route, `absent` where it does not
+ * The default that the upstream has for an argument: `unannounced` where it has announced nothing of the route, `absent` where it does not
  * announce the argument; `own` for an argument of a route that only the upstream knows, whose rows say what it shows by default.
  */
 export type UpstreamDefault =
-  | { readonly kind: 'none' | 'unknown' | 'absent' | 'own' }
+  | { readonly kind: 'none' | 'unannounced' | 'absent' | 'own' }
   | { readonly kind: 'value'; readonly value: unknown }
 
 /** One entry of a route's `endpoints`: methods that share their arguments. */

@@ -159,13 +159,18 @@ export const isServerError = (head: ResponseHead): boolean => serverErrors.has(h
 export const isOfRequest = ({ status }: ResponseHead): boolean =>
   (status >= 400 && status < 500 && status !== 404 && status !== 410) || serverErrors.has(status)
 
-const harmless: ReadonlySet<NoStoreReason> = new Set(['status', 'no-freshness'])
+/** Reasons not to store an error for which it may still be shared. */
+const sharedReasons: ReadonlySet<NoStoreReason> = new Set(['status', 'no-freshness'])
 /** `safe` sends neither credentials nor cookies: so an error contains nothing private, whatever its directives say. */
-const harmlessWhenAnonymous: ReadonlySet<NoStoreReason> = new Set([...harmless, 'private', 'no-store'])
+const sharedReasonsWhenAnonymous: ReadonlySet<NoStoreReason> = new Set([
+  ...sharedReasons,
+  'private',
+  'no-store',
+])
 
 /** May readers that wait share an error that is not stored, so that not each of them sends a request to a failing upstream? */
 export const mayShareError = (head: ResponseHead, reason: NoStoreReason, policy: CachePolicy): boolean =>
-  isServerError(head) && (policy.profile === 'safe' ? harmlessWhenAnonymous : harmless).has(reason)
+  isServerError(head) && (policy.profile === 'safe' ? sharedReasonsWhenAnonymous : sharedReasons).has(reason)
 
 /**
  * May a response that was received at that time be stored for later readers (RFC 9111 §3, narrowed by the profile)? `authorized`: the

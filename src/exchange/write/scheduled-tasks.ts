@@ -3,7 +3,7 @@ import type { ScheduledTasksReading } from '../../service/contract.ts'
 import { invalidateWrite } from '../apply-invalidations.ts'
 import type { CacheDeps } from '../ports.ts'
 import type { ValidatedContext } from '../request-context.ts'
-import { nonceFor } from './harmless-claim.ts'
+import { nonceFor } from './no-change-claim.ts'
 import { reachedBy, taskInvalidations } from './write-invalidations.ts'
 
 type TaskTimes = Pick<ScheduledTasksReading, 'lockMs' | 'settleMs'>

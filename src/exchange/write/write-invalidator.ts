@@ -14,7 +14,7 @@ import { OpenResponse } from './open-response.ts'
 import type { ResponseBody } from './response-body.ts'
 import { reachedBy, writeInvalidations } from './write-invalidations.ts'
 import { WriteProgress } from './write-progress.ts'
-import { isHarmless, receiptOf, type WriteVerdict } from './write-verdict.ts'
+import { dropsNothing, receiptOf, type WriteVerdict } from './write-verdict.ts'
 
 export type Storing = Pick<PostResponse, 'maxBytes' | 'reservation'> & { readonly post: StoringPost }
 
@@ -50,7 +50,7 @@ export class WriteInvalidator {
   readonly #requestContext: ValidatedContext
   /** Names of the services that it reaches. */
   readonly #reached: readonly string[]
-  readonly #isHarmless: boolean
+  readonly #neverDrops: boolean
   readonly #tracked: TrackedWrite
   readonly progress: WriteProgress
   /** Ends the request at the upstream. Not the client's: one that leaves does not end a write, so that its outcome is known. */
@@ -66,9 +66,9 @@ export class WriteInvalidator {
   #removeOpen: (() => void) | undefined
   #post: StoringPost | undefined
 
-  /** `isHarmless`: it changes nothing, whatever becomes of it. */
-  constructor(deps: CacheDeps, requestContext: ValidatedContext, isHarmless: boolean) {
-    this.#isHarmless = isHarmless
+  /** `neverDrops`: whatever becomes of it, there is nothing that it would have to drop itself. */
+  constructor(deps: CacheDeps, requestContext: ValidatedContext, neverDrops: boolean) {
+    this.#neverDrops = neverDrops
     this.#deps = deps
     this.#requestContext = requestContext
     const { service, record } = requestContext
@@ -113,7 +113,7 @@ export class WriteInvalidator {
     if (!this.progress.end()) throw new GatewayError('internal')
     const written = body === 'whole' ? response : { ...response, content: undefined }
     return this.#finish(
-      isHarmless(verdict)
+      dropsNothing(verdict)
         ? []
         : writeInvalidations(this.#requestContext, written, this.#shownBefore(), receiptOf(verdict)),
     )
@@ -181,7 +181,7 @@ export class WriteInvalidator {
         return
       default:
         await this.#finish(
-          this.#isHarmless
+          this.#neverDrops
             ? []
             : union(this.#headInvalidations, writeInvalidations(this.#requestContext, undefined)),
         )
@@ -232,7 +232,7 @@ export class WriteInvalidator {
 
   /** What the head, the row and the path say: a content that was not read for it does not count. */
   #invalidationsSoFar(): readonly Invalidation[] {
-    if (isHarmless(this.#verdict) || this.#response === undefined) return []
+    if (dropsNothing(this.#verdict) || this.#response === undefined) return []
     const newest = this.#requestContext.snapshot.newest
     if (newest === this.#computedFor) return this.#openInvalidations
     this.#computedFor = newest

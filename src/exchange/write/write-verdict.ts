@@ -1,9 +1,9 @@
 import { startsTasks } from '../../cache/decide-caching.ts'
 import type { GatewayResponse } from '../../http/message.ts'
-import type { HarmlessClaim, KeyedWriteReceipt, ReceiptNonce } from '../../service/contract.ts'
+import type { KeyedWriteReceipt, NoChangeClaim, ReceiptNonce } from '../../service/contract.ts'
 import type { WriteKind } from '../events.ts'
 import type { ValidatedContext } from '../request-context.ts'
-import { isShownBy, nonceFor } from './harmless-claim.ts'
+import { isShownBy, nonceFor } from './no-change-claim.ts'
 import { isCoveredByFeed } from './write-invalidations.ts'
 
 /** What says which stored responses a write has made stale. */
@@ -11,7 +11,7 @@ export type WriteVerdict =
   /** The write receipt of the companion, which knows more than the table. */
   | { readonly kind: 'receipt'; readonly receipt: KeyedWriteReceipt }
   /** It has changed nothing, or the upstream's log of changes has it: nothing is dropped. */
-  | { readonly kind: 'harmless'; readonly by: 'table' | 'reported' }
+  | { readonly kind: 'nothing-stale'; readonly by: 'table' | 'reported' }
   /** It was for scheduled tasks alone: each run drops what it may have changed, and not each request. */
   | { readonly kind: 'tasks-alone' }
   /** The table, from the response. */
@@ -44,34 +44,35 @@ const isLeftToLog = (context: ValidatedContext, { status }: GatewayResponse): bo
 /** `isTasksAlone`: it began as a request for scheduled tasks alone; the configuration may have changed since. */
 export const verdictOf = (
   context: ValidatedContext,
-  claim: HarmlessClaim | undefined,
+  claim: NoChangeClaim | undefined,
   isTasksAlone: boolean,
   response: GatewayResponse,
   nonce: ReceiptNonce | undefined,
 ): WriteVerdict => {
   const receipt = receiptIn(response, nonce)
   if (receipt !== undefined) return { kind: 'receipt', receipt }
-  if (isShownBy(claim, response)) return { kind: 'harmless', by: 'table' }
-  if (isLeftToLog(context, response)) return { kind: 'harmless', by: 'reported' }
+  if (isShownBy(claim, response)) return { kind: 'nothing-stale', by: 'table' }
+  if (isLeftToLog(context, response)) return { kind: 'nothing-stale', by: 'reported' }
   return { kind: isTasksAlone ? 'tasks-alone' : 'response' }
 }
 
 /** For metrics and traces. */
 export const writeKindOf = ({ service, snapshot }: ValidatedContext, verdict: WriteVerdict): WriteKind => {
-  if (verdict.kind === 'harmless') return verdict.by
-  if (verdict.kind !== 'receipt') return 'unknown'
+  if (verdict.kind === 'nothing-stale') return verdict.by
+  if (verdict.kind !== 'receipt') return 'unclassified'
   const { receipt } = verdict
   if (receipt.kind !== 'rows') return 'nothing'
   return [service, ...snapshot.sharing(service)].some((service) => isCoveredByFeed(service, receipt))
     ? 'reported'
-    : 'unknown'
+    : 'unclassified'
 }
 
 export const receiptOf = (verdict: WriteVerdict): KeyedWriteReceipt | undefined =>
   verdict.kind === 'receipt' ? verdict.receipt : undefined
 
 /** Does the write itself drop nothing? */
-export const isHarmless = ({ kind }: WriteVerdict): boolean => kind === 'harmless' || kind === 'tasks-alone'
+export const dropsNothing = ({ kind }: WriteVerdict): boolean =>
+  kind === 'nothing-stale' || kind === 'tasks-alone'
 
 /** Does nothing say what the tasks that it has started will change? */
 export const leavesTasks = ({ kind }: WriteVerdict): boolean => kind === 'response' || kind === 'tasks-alone'

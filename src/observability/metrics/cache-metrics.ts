@@ -9,7 +9,7 @@ import {
   tierRefusals,
   tierSteps,
 } from '../../cluster/events.ts'
-import { verifiedOutcomes, writeKinds, writeStates } from '../../exchange/events.ts'
+import { verifiedOutcomes, type WriteKind, writeKinds, writeStates } from '../../exchange/events.ts'
 import { codings } from '../../http/content-coding.ts'
 import {
   type AttemptOutcome,
@@ -35,6 +35,9 @@ import {
 } from './metric-row.ts'
 
 const { service, target } = configured
+
+/** The label `taken`. */
+export const writeLabelOf = (kind: WriteKind) => (kind === 'unclassified' ? 'unknown' : kind)
 
 type OfKind<Event extends { kind: string }, Kind extends Event['kind']> = Extract<Event, { kind: Kind }>
 
@@ -381,7 +384,7 @@ export const cacheMetrics = {
   ),
   cacheWrites: counter(
     'cache_writes_total',
-    { service, taken: writeKinds },
+    { service, taken: writeKinds.map(writeLabelOf) },
     'Requests that may write, by what they were taken for: `reported` and `nothing` by the WordPress companion, `table` by what is known of WordPress, `harmless` by `cache.harmlessWrites`, `unknown` all others.',
   ),
   cacheCutForwards: counter(

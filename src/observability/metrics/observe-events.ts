@@ -18,6 +18,7 @@ import type { UpstreamEvent } from '../../upstream/events.ts'
 import type { ChangeEvent } from '../../wordpress/changes/feed-state.ts'
 import type { TracingEvent } from '../open-telemetry.ts'
 import type { PushEvent } from '../push-metrics.ts'
+import { writeLabelOf } from './cache-metrics.ts'
 import type { Families, HistogramSeries, NumberSeries } from './registry.ts'
 
 const statusClasses = ['other', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
@@ -64,7 +65,7 @@ const maxKinds = 10_000
 const countWrite = (families: Families, event: ExchangeFinishedEvent, method: string): void => {
   const { service, route, writeKind } = event
   if (writeKind === undefined) return
-  add(families.cacheWrites.series({ service, taken: writeKind }))
+  add(families.cacheWrites.series({ service, taken: writeLabelOf(writeKind) }))
   if (hasEmptiedCache(event))
     add(families.cacheLostHits.series({ service, route: `${method} ${route}`, reason: 'emptied' }))
 }

@@ -358,13 +358,13 @@ export const createStructuralTagger = ({
 
   return {
     ...general,
-    undeclared: names.unknown,
+    undeclared: names.unknownDependencies,
     storedTags: (match, args, response) => {
       const tags = general.storedTags(match, args, response)
       const resource = resourceOf(match)
-      if (match === undefined || resource === undefined) return [...tags, names.unknown]
+      if (match === undefined || resource === undefined) return [...tags, names.unknownDependencies]
       const path = ownPath(match)
-      if (isTooLong(path)) return [...tags, names.unknown]
+      if (isTooLong(path)) return [...tags, names.unknownDependencies]
       const { length } = path.segments
       const depths = new Set([
         length,
@@ -376,7 +376,7 @@ export const createStructuralTagger = ({
       return [
         ...new Set([
           ...tags,
-          ...(isUnknown ? [names.unknown] : []),
+          ...(isUnknown ? [names.unknownDependencies] : []),
           ...storedAt(names, path, resources),
           ...[...depths].flatMap((depth) => [names.at(keyAt(path, depth)), names.at(shapeAt(path, depth))]),
           ...before.map((depth) => names.absent(keyAt(path, depth))),
@@ -389,7 +389,7 @@ export const createStructuralTagger = ({
       const resource = resourceOf(match)
       if (everything.length === 0 || match === undefined || resource === undefined) return everything
       if (resource.kind === 'unknown' && resource.invalidates === undefined) return everything
-      const tags = [names.unknown, ...listsOf(match, resource)]
+      const tags = [names.unknownDependencies, ...listsOf(match, resource)]
       if (response !== undefined) tags.push(...invalidatedGroups(names, response.headers))
       for (const path of writesOf(match, resource, createdBy(resource, method, response))) {
         const pathTags = writtenAt(names, resources, path)

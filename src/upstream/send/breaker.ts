@@ -20,8 +20,8 @@ export type BreakerOptions = {
   readonly probes: number
 }
 
-/** How an admitted request ended: `unknown` = its client disconnected before the upstream answered. */
-export type RequestResult = 'answered' | 'failed' | 'unknown'
+/** How an admitted request ended: `withdrawn` = its client disconnected before the upstream answered. */
+export type RequestResult = 'answered' | 'failed' | 'withdrawn'
 
 type BreakerAdmission =
   | { readonly kind: 'admitted'; readonly next: BreakerState }
@@ -70,7 +70,7 @@ const afterResult = (
     case 'half-open': {
       const asking = breaker.asking - 1
       if (result === 'failed') return opened
-      if (result === 'unknown') return { ...breaker, asking }
+      if (result === 'withdrawn') return { ...breaker, asking }
       const passed = breaker.passed + 1
       return passed >= options.probes ? closedBreaker : { state: 'half-open', asking, passed }
     }
@@ -142,7 +142,7 @@ export const createBreaker = (
     /** To be called once for each ticket. */
     settle(ticket: Ticket, result: RequestResult, nowMs: number): void {
       if (ticket.epoch !== epoch) return
-      if (result !== 'unknown') requests.add(nowMs)
+      if (result !== 'withdrawn') requests.add(nowMs)
       if (result === 'failed') failures.add(nowMs)
       const tally = { failed: failures.total(nowMs), total: requests.total(nowMs) }
       become(afterResult(breaker, result, tally, nowMs, options), tally)

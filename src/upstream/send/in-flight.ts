@@ -92,14 +92,14 @@ type Pace = {
   readonly request: PacedRequest
   readonly wait: ClientWait | undefined
   readonly movedBytes: number
-  /** Bytes moved between the last two checks, and between the two before; unknown before the first check. */
+  /** Bytes moved between the last two checks, and between the two before; `unmeasured` before the first check. */
   readonly lastBytes: number
   readonly bytesBefore: number
   /** Time waited for the client, minus the time that the moved bytes take at the minimum rate. Never negative, so there is no credit. */
   readonly debtMs: number
 }
 
-const unknown = Number.POSITIVE_INFINITY
+const unmeasured = Number.POSITIVE_INFINITY
 
 const recentBytes = ({ lastBytes, bytesBefore }: Pace): number => lastBytes + bytesBefore
 
@@ -107,8 +107,8 @@ const firstPace = (request: PacedRequest): Pace => ({
   request,
   wait: request.waitsForClient,
   movedBytes: request.movedBytes,
-  lastBytes: unknown,
-  bytesBefore: unknown,
+  lastBytes: unmeasured,
+  bytesBefore: unmeasured,
   debtMs: 0,
 })
 

@@ -360,7 +360,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     if (this.#state === 'done') return
     const release = this.#slot.take()
     const named = toGatewayError(error)
-    this.#settleBreaker(outcome === 'aborted' ? 'unknown' : 'failed')
+    this.#settleBreaker(outcome === 'aborted' ? 'withdrawn' : 'failed')
     this.#finish(outcome)
     if (this.#attempt === undefined) release()
     else this.#attempt.stop(error, release)

@@ -195,7 +195,9 @@ const isKnownToContract = (argument: CompiledArgument, value: unknown): boolean 
   // Without a value the request means what the contract says where the upstream does not have the argument (an earlier version), or the
   // contract has no default either.
   if (!isGiven(value))
-    return kind === 'own' || kind === 'absent' || (kind !== 'unknown' && !isGiven(argument.schema.default))
+    return (
+      kind === 'own' || kind === 'absent' || (kind !== 'unannounced' && !isGiven(argument.schema.default))
+    )
   return kind !== 'absent' && isDescribed(argument.schema) && check(argument, value) === undefined
 }
 

@@ -130,11 +130,11 @@ const defaultIn = (schema: unknown): UpstreamDefault => {
   return value === undefined || value === null ? { kind: 'none' } : { kind: 'value', value }
 }
 
-const unknown: UpstreamDefault = { kind: 'unknown' }
+const unannounced: UpstreamDefault = { kind: 'unannounced' }
 
 const sentWhole = (endpoint: Endpoint): Endpoint => ({
   ...endpoint,
-  asSent: Object.fromEntries(Object.keys(endpoint.arguments).map((name) => [name, unknown])),
+  asSent: Object.fromEntries(Object.keys(endpoint.arguments).map((name) => [name, unannounced])),
 })
 
 /** More names than any route of WordPress has; those beyond count as undeclared. */

@@ -1,13 +1,13 @@
 import type { ServiceConfig } from '../../config/config.ts'
 import { isPattern, matchesWrite } from '../../config/rule-match.ts'
-import type { Contract, HarmlessClaim } from '../../service/contract.ts'
+import type { Contract, NoChangeClaim } from '../../service/contract.ts'
 import { splitPhpName } from '../arguments/php-query.ts'
 
 /** What must hold of the response too. */
 type ShownBy = (status: number, setCookies: readonly string[]) => boolean
 
 /** A POST request that changes nothing that a cached reader is shown. */
-export type HarmlessRequest = {
+export type NoChangeRequest = {
   /** The first WordPress, or plugin, of which it is true, and why no response shows a change. */
   readonly since: string
   readonly why: string
@@ -90,7 +90,7 @@ export const namedRequests = {
     isRight: isLogin,
     shownBy: isRefusedLogin,
   },
-} as const satisfies Readonly<Record<string, HarmlessRequest>>
+} as const satisfies Readonly<Record<string, NoChangeRequest>>
 
 /** Does the body ask for nothing but GraphQL queries? The contract `graphql` knows. */
 export type IsGraphqlQuery = (content: Buffer) => boolean
@@ -98,7 +98,7 @@ export type IsGraphqlQuery = (content: Buffer) => boolean
 /** For these no name is needed: the same by GET runs the same code, and is a read for every cache. */
 export const unnamedRequests = (
   isGraphqlQuery: IsGraphqlQuery,
-): Readonly<Record<string, HarmlessRequest>> => ({
+): Readonly<Record<string, NoChangeRequest>> => ({
   'GraphQL query': {
     since: 'WPGraphQL 0.1',
     why: 'a document that holds queries only reads (GraphQL §2.3), and runs the same code by GET',
@@ -139,7 +139,7 @@ const mayHaveName = (form: string, names: readonly string[]): boolean => {
 }
 
 /** For PHP a form counts more than the URL, so it must not name the parameters of the URL again. PHP reads none from JSON. */
-const ofPattern = (text: string, query: readonly { readonly name: string }[]): HarmlessClaim => {
+const ofPattern = (text: string, query: readonly { readonly name: string }[]): NoChangeClaim => {
   const names = [...query.map(({ name }) => name), ...rerouting]
   return {
     by: 'harmless',
@@ -152,26 +152,26 @@ const ofPattern = (text: string, query: readonly { readonly name: string }[]): H
   }
 }
 
-const ofTable = (text: string, { mediaType: expected, ...rule }: HarmlessRequest): HarmlessClaim => ({
+const ofTable = (text: string, { mediaType: expected, ...rule }: NoChangeRequest): NoChangeClaim => ({
   by: 'table',
   text: `${text} (${rule.why}; since ${rule.since})`,
   contentRule: (mediaType) => (mediaType === expected ? rule : undefined),
   shownBy: rule.shownBy,
 })
 
-const isOf = ({ paths }: HarmlessRequest, roots: readonly string[], path: string): boolean =>
+const isOf = ({ paths }: NoChangeRequest, roots: readonly string[], path: string): boolean =>
   roots.some((root) => paths.some((requestPath) => root + requestPath === path))
 
 /** What is known of a request to a service: from `cache.harmlessWrites`, and of those that reach a WordPress from the table. */
-export const harmlessWritesOf = (
+export const noChangeClaimsOf = (
   config: Pick<ServiceConfig, 'contract' | 'cache'> & { readonly upstream: { readonly basePath: string } },
   isGraphqlQuery: IsGraphqlQuery,
-): Contract['harmlessWrite'] => {
+): Contract['noChangeClaim'] => {
   const { cache, contract, upstream } = config
   const patterns = cache.harmlessWrites.filter(isPattern)
   const names = cache.harmlessWrites.flatMap((rule) => (isPattern(rule) ? [] : [rule.text]))
   if (contract !== 'open' && patterns.length === 0) return undefined
-  const table: readonly (readonly [string, HarmlessRequest])[] = [
+  const table: readonly (readonly [string, NoChangeRequest])[] = [
     ...Object.entries(unnamedRequests(isGraphqlQuery)),
     ...names.map((name) => [name, namedRequests[name]] as const),
   ]

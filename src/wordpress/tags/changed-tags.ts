@@ -77,7 +77,7 @@ const argumentOfOption: Readonly<Record<string, string>> = {
 /** Options that hold items of a collection. */
 const collectionOfOption: Readonly<Record<string, string>> = { sticky_posts: 'posts' }
 
-const harmlessOptions: ReadonlySet<string> = new Set([
+const unshownOptions: ReadonlySet<string> = new Set([
   ...['cron', 'doing_cron', 'recently_activated', 'uninstall_plugins', 'fresh_site', 'db_upgraded'],
   ...['auto_updater.lock', 'core_updater.lock', 'recovery_keys', 'recovery_mode_email_last_sent'],
   // Collected from other events: the parents of terms.
@@ -85,8 +85,8 @@ const harmlessOptions: ReadonlySet<string> = new Set([
 ])
 
 /** No response shows them. Every other option counts as a change of everything. */
-const isHarmlessOption = (name: string): boolean =>
-  harmlessOptions.has(name) || name.startsWith('_transient_') || name.startsWith('_site_transient_')
+const isUnshownOption = (name: string): boolean =>
+  unshownOptions.has(name) || name.startsWith('_transient_') || name.startsWith('_site_transient_')
 
 /** The object before and after, with the names of the interface. */
 type Item = {
@@ -238,7 +238,7 @@ class ChangedTags {
     return [
       ...tags.filter((tag) => tag !== undefined),
       ...any,
-      this.#names.unknown,
+      this.#names.unknownDependencies,
       this.#names.opaque,
       ...post,
     ]
@@ -290,7 +290,7 @@ class ChangedTags {
   }
 
   #ofOption(name: string): readonly string[] | undefined {
-    if (isHarmlessOption(name)) return []
+    if (isUnshownOption(name)) return []
     const collection = lookUp(collectionOfOption, name)
     if (collection !== undefined) {
       const tags = this.#ofItem({ ...unknownItem, collection })

@@ -56,7 +56,7 @@ const linksOf = (
 export const linkedTags = (names: TagNames, items: readonly DescribedItem[]): readonly string[] => {
   const tags = items.flatMap((item) => linksOf(names, item))
   const known = tags.filter((tag) => tag !== undefined)
-  return known.length < tags.length ? [names.unknown] : [names.linked, ...known]
+  return known.length < tags.length ? [names.unknownDependencies] : [names.linked, ...known]
 }
 
 /** What of an item others show by its links: their names, addresses and places. */

@@ -146,7 +146,7 @@ const contentTags = (
   linked: ReadonlySet<string>,
 ): string[] => {
   if (status === 206) {
-    return [names.embedded, names.opaque, names.dynamic, names.rendered, names.unknown]
+    return [names.embedded, names.opaque, names.dynamic, names.rendered, names.unknownDependencies]
   }
   const tags: string[] = []
   if (isEmbedding) {
@@ -229,7 +229,7 @@ const rowTags = (names: TagNames, stored: Stored): readonly string[] => {
   }
   if (collection === 'search' && args['type'] !== 'post') tags.push(names.any('search/term'))
   // A draft may be the first content of its format; a plugin may search anything.
-  if (collection === 'search' && !searchesOf.has(args['type'])) tags.push(names.unknown)
+  if (collection === 'search' && !searchesOf.has(args['type'])) tags.push(names.unknownDependencies)
   const ofPath = ownTag(names, stored)
   if (ofPath !== undefined) return [...tags, ofPath]
   if (match.row.kind !== 'collection') return [...tags, ...anyItemTags(names, collection)]
@@ -248,7 +248,7 @@ const linkedNames = (description: Description | undefined, reaches: PropertyReac
 
 /** Tags for properties that plugins have added. */
 const addedTags = (names: TagNames, { added }: Description, reaches: PropertyReaches): readonly string[] => {
-  if (added === undefined) return [names.unknown]
+  if (added === undefined) return [names.unknownDependencies]
   const of = new Set<PropertyReach>()
   const linked = new Set<DescribedItem | undefined>()
   for (const { name, properties, item } of added) {
@@ -259,7 +259,7 @@ const addedTags = (names: TagNames, { added }: Description, reaches: PropertyRea
   const items = [...linked].filter((item) => item !== undefined)
   const isUnknown = of.has('all') || items.length < linked.size
   return [
-    ...(isUnknown ? [names.unknown] : []),
+    ...(isUnknown ? [names.unknownDependencies] : []),
     ...(of.has('site') ? [names.site] : []),
     ...(items.length === 0 ? [] : linkedTags(names, items)),
   ]
@@ -327,7 +327,7 @@ export const createSiteTagger = ({
       const kind = companion.isComplete ? [] : [names.undescribed]
       const general = [names.all, ...kind, ...upstream, ...ofContent]
       if (match === undefined || entry === undefined || description === undefined) {
-        return [...general, tableNames.unknown]
+        return [...general, tableNames.unknownDependencies]
       }
       const of = { match, collection, entry, args, response, description, isEmbedding }
       return [
@@ -335,7 +335,7 @@ export const createSiteTagger = ({
       ]
     },
     callers: names.callers,
-    undeclared: names.unknown,
+    undeclared: names.unknownDependencies,
     everything: names.all,
     changedTags: createChangedTags(names, table, (write) => writtenTags.of(write)),
     isReadable,

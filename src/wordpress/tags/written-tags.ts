@@ -227,7 +227,7 @@ export class WrittenTags {
       ...tags,
       ...this.#contentTags(effect.contents, collection),
       this.#names.opaque,
-      this.#names.unknown,
+      this.#names.unknownDependencies,
     ]
   }
 
@@ -415,7 +415,7 @@ export class WrittenTags {
     const { refinement } = write.entry
     const ofItems = this.#itemsOf(write, items)
     if (refinement === undefined || ofItems === undefined) return undefined
-    const unknown = [this.#names.opaque, this.#names.unknown]
+    const unknown = [this.#names.opaque, this.#names.unknownDependencies]
     const { before, after } = change
     const copies = copiesChanged(before, after, refinement)
     const copied = copies.flatMap((effect) => this.#effectTags(effect, write, change, items))

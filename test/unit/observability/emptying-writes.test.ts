@@ -10,7 +10,7 @@ const hour = 3_600_000
 
 const write = (route: string, more: Partial<ExchangeFinishedEvent> = {}): ExchangeFinishedEvent => ({
   kind: 'exchange-finished',
-  writeKind: 'unknown',
+  writeKind: 'unclassified',
   invalidated: { tags: ['blog/all'], entries: 2, urls: [] },
   service: 'pages',
   route,

@@ -20,7 +20,7 @@ const entered = (breaker: Breaker, nowMs: number): Ticket => {
 
 const ask = (breaker: Breaker, results: string, nowMs: number): void => {
   for (const letter of results) {
-    const result = letter === 'f' ? 'failed' : letter === 'a' ? 'answered' : 'unknown'
+    const result = letter === 'f' ? 'failed' : letter === 'a' ? 'answered' : 'withdrawn'
     breaker.settle(entered(breaker, nowMs), result, nowMs)
   }
 }

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { ByteBudget } from '../../http/bounds/byte-budget.ts'
 import { headerValues, requestHeader } from '../../http/headers/header-lines.ts'
 import type { GatewayResponse } from '../../http/message.ts'
-import type { HarmlessClaim, ReceiptNonce } from '../../service/contract.ts'
+import type { NoChangeClaim, ReceiptNonce } from '../../service/contract.ts'
 import { readContent } from '../admit/request-content.ts'
 import type { ValidatedContext } from '../request-context.ts'
 
@@ -11,7 +11,7 @@ export const nonceFor = ({ receiptNonce, snapshot, service }: ValidatedContext):
   receiptNonce ?? snapshot.newReceiptNonce(service)
 
 /** The request with its content, where it was read; and what says that it changes nothing. */
-type Judged = { readonly requestContext: ValidatedContext; readonly claim: HarmlessClaim | undefined }
+type Judged = { readonly requestContext: ValidatedContext; readonly claim: NoChangeClaim | undefined }
 
 /** Without parameters; one that several parsers could read differently has no rule. */
 const mediaTypeOf = (type: string): string => /^([\w/+-]+)\s*(?:;|$)/.exec(type)?.[1]?.toLowerCase() ?? ''
@@ -23,7 +23,7 @@ const isCoded = ({ request: { headers } }: ValidatedContext): boolean =>
 /** A content that is not read whole may say anything: it is a write. */
 export const judgeWrite = async (context: ValidatedContext, budget: ByteBudget): Promise<Judged> => {
   const { service, snapshot, method, matching, query, content, request, client } = context
-  const claim = service.contract.harmlessWrite?.(method, matching.path, query, () =>
+  const claim = service.contract.noChangeClaim?.(method, matching.path, query, () =>
     snapshot
       .sharing(service)
       .flatMap(({ contract, address }) => (contract.hasRoutes ? [address.basePath] : [])),
@@ -51,7 +51,7 @@ export const judgeWrite = async (context: ValidatedContext, budget: ByteBudget):
 }
 
 /** Does the response show that the write was one that changes nothing, or need it not? */
-export const isShownBy = (claim: HarmlessClaim | undefined, response: GatewayResponse): boolean =>
+export const isShownBy = (claim: NoChangeClaim | undefined, response: GatewayResponse): boolean =>
   claim !== undefined &&
   response.isRepeated !== true &&
   claim.shownBy?.(response.status, headerValues(response.headers, 'set-cookie')) !== false

@@ -10,9 +10,10 @@ const maxBuilds = 64
 const maxBytes = 64 * 1024 * 1024
 const maxAgeMs = 30 * 86_400_000
 
-/** Measured as for a stored response: an object with its entries, and a tag in the index. */
-const overheadBytes = 400
+/** Measured as for a stored response: an object, a tag in the index, and the entries of a build that has it. */
+const overheadBytes = 300
 const overheadOfTag = 96
+const overheadOfHolder = 100
 
 const hashedPerTurn = 4 * 1024 * 1024
 const releasedPerTurn = 1_000
@@ -38,7 +39,7 @@ class Build {
   readonly inherited = new Set<string>()
   usedAt: number
   lastReadAt = 0
-  /** Its reads were too many to be kept. */
+  /** Its reads were too many to be kept, or it is forgotten. */
   isOverflowed = false
 
   constructor(now: number) {
@@ -105,8 +106,7 @@ export class Builds {
       build.isOverflowed = followed.isOverflowed
       for (const [name, read] of followed.reads) {
         if (!isCurrent(read) || read.digest === undefined) continue
-        read.holders += 1
-        build.reads.set(name, read)
+        this.#hold(build, name, read)
         build.inherited.add(name)
       }
     }
@@ -132,9 +132,11 @@ export class Builds {
 
   invalidatedWhere(isMeant: (key: string) => boolean): void {
     const now = this.#now()
-    for (const { reads } of this.#builds.values())
-      for (const read of reads.values())
-        if (read.doubtfulSince === undefined && isMeant(read.key)) read.doubtfulSince = now
+    // Builds that follow each other share their reads.
+    const reads = new Set<BuildRead>()
+    for (const build of this.#builds.values()) for (const read of build.reads.values()) reads.add(read)
+    for (const read of reads)
+      if (read.doubtfulSince === undefined && isMeant(read.key)) read.doubtfulSince = now
   }
 
   /** Keys of the reads in doubt that can be compared. */
@@ -262,16 +264,22 @@ export class Builds {
     if (build.isOverflowed) return
     const before = build.reads.get(name)
     if (before !== undefined && this.#release(before)) this.#index.remove(before)
-    build.reads.set(name, read)
+    this.#hold(build, name, read)
     build.inherited.delete(name)
-    read.holders = 1
     this.#index.add(read)
     this.#bytes += weightOf(read)
+  }
+
+  #hold(build: Build, name: string, read: BuildRead): void {
+    build.reads.set(name, read)
+    read.holders += 1
+    this.#bytes += overheadOfHolder
   }
 
   /** True where no other build has it. */
   #release(read: BuildRead): boolean {
     read.holders -= 1
+    this.#bytes -= overheadOfHolder
     if (read.holders > 0) return false
     this.#bytes -= weightOf(read)
     return true
@@ -281,6 +289,8 @@ export class Builds {
     for (const read of build.reads.values()) if (this.#release(read)) this.#released.push(read)
     build.reads.clear()
     build.inherited.clear()
+    // A response that is on its way adds nothing any more.
+    build.isOverflowed = true
     void this.#sweep()
   }
 
@@ -306,6 +316,5 @@ export class Builds {
     }
     if (this.#bytes <= maxBytes || used === undefined) return
     this.#clear(used)
-    used.isOverflowed = true
   }
 }

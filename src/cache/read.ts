@@ -215,6 +215,7 @@ export class CacheReads {
   }
 
   #onlyIfCached(reader: Reader): Next {
+    reader.read.build?.usedUnknown()
     reader.response = this.#options.responder.unavailable()
     return undefined
   }

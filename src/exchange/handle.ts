@@ -17,7 +17,7 @@ import { lastRecipient } from './forward/max-forwards.ts'
 import type { Outgoing } from './forward/outgoing.ts'
 import { type ForwardDeps, forward, passedOn } from './forward.ts'
 import type { CacheDeps, ExchangeWatch } from './ports.ts'
-import { buildReading } from './read/build-reading.ts'
+import { buildReading, recordRefusal } from './read/build-reading.ts'
 import { responseList } from './read/list-of-requests.ts'
 import { readThrough } from './read.ts'
 import { asKeyed, type HandleBatch, type RequestContext, type ValidatedContext } from './request-context.ts'
@@ -47,6 +47,7 @@ export const handle = async (deps: HandleDeps, requestContext: RequestContext): 
   } catch (error) {
     reply = failure(deps, requestContext, error)
   }
+  if (requestContext.record.code !== undefined) recordRefusal(deps, requestContext)
   reply = addCorsHeaders(requestContext, reply)
   const response = finish(deps, requestContext, began, reply instanceof Promise ? await reply : reply)
   const durationMs = deps.clock.monotonic() - began
@@ -148,8 +149,7 @@ const act = (deps: HandleDeps, requestContext: ValidatedContext, decision: Decis
   }
   const inCache = (run: () => ResponseOrPromise): ResponseOrPromise =>
     inSpan(deps.spans, requestContext, 'cache', run, (response) => response)
-  if (decision.kind === 'own' || decision.kind === 'pass')
-    buildReading(deps, requestContext, '')?.usedUnknown()
+  if (decision.kind !== 'read') buildReading(deps, requestContext, '')?.usedUnknown()
   switch (decision.kind) {
     case 'own':
       return respondLocally(deps, requestContext, decision)

@@ -18,6 +18,19 @@ beforeAll(async () => {
         upstream: { targets: [upstream.origin] },
         cache: { rules: [{ match: 'GET /**', ttl: '1h', staleWhileRevalidate: '1h' }] },
       },
+      wide: {
+        contract: 'open',
+        mount: '/wide',
+        upstream: { targets: [upstream.origin] },
+        cache: { profile: 'rfc-shared-cache' },
+      },
+      site: {
+        contract: 'site',
+        mount: '/site-json',
+        upstream: { targets: [upstream.origin] },
+        unlistedRoutes: 'refuse',
+        discovery: { source: 'static', identity: { name: 'Site' } },
+      },
     },
   })
 })
@@ -42,5 +55,28 @@ test('what is stored since before a soft purge does not prove that a read of a b
   expect(await post('/cache/purge', { prefix: '/1', mode: 'soft' })).toMatchObject({ entries: 1 })
   expect(await (await fetch(`${gateway.adminAddress}/builds/${build}`)).json()).toMatchObject({
     changed: ['/1'],
+  })
+})
+
+test('what the gateway refuses, and a GET that may write, count as changed: a page may have been made of them', async () => {
+  const { build } = await post('/builds', {})
+  const statusOf = async (path: string): Promise<number> =>
+    (await fetch(gateway.publicAddress + path, { headers: { 'Trellis-Build': String(build) } })).status
+  expect(await statusOf('/site-json/site/v2/nothing')).toBe(404)
+  expect(await statusOf('/site-json/site/v2/posts?per_page=0')).toBe(400)
+  expect(await statusOf('/page?_wpnonce=1')).toBe(200)
+  expect(await (await fetch(`${gateway.adminAddress}/builds/${build}`)).json()).toMatchObject({
+    changed: ['/page?_wpnonce=1', '/site-json/site/v2/nothing', '/site-json/site/v2/posts?per_page=0'],
+  })
+})
+
+test('only-if-cached that finds nothing counts as changed', async () => {
+  const { build } = await post('/builds', {})
+  const response = await fetch(`${gateway.publicAddress}/wide/1`, {
+    headers: { 'Trellis-Build': String(build), 'Cache-Control': 'only-if-cached' },
+  })
+  expect(response.status).toBe(504)
+  expect(await (await fetch(`${gateway.adminAddress}/builds/${build}`)).json()).toMatchObject({
+    changed: ['/wide/1'],
   })
 })

@@ -24,3 +24,9 @@ export const buildReading = (
   if (reading === undefined) throw new GatewayError('unknown_build')
   return reading
 }
+
+/** A read of a build that the gateway has refused, or that has failed: what its page shows then may change. */
+export const recordRefusal = ({ cache }: Pick<CacheDeps, 'cache'>, requestContext: RequestContext): void => {
+  const id = requestHeader(requestContext.request.headers, buildHeader)
+  if (id !== undefined) cache.buildReading(id, urlOf(requestContext), '')?.usedUnknown()
+}

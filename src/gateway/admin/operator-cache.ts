@@ -168,8 +168,12 @@ export const operatorCache = (parts: OperatorCacheParts) => {
       return topTargets(lists.flat(), limit)
     },
     /** Begins a build, tells what has changed since another one, or both. Undefined: that one is not known. */
-    build: async (question: BuildQuestion): Promise<BuildChanges | undefined> =>
-      mergedChanges(await ask<BuildReport | null>({ topic: 'build', content: question })),
+    build: async (question: BuildQuestion): Promise<BuildChanges | undefined> => {
+      const reports = await ask<BuildReport | null>({ topic: 'build', content: question })
+      // What a process has read that has ended is not known any more.
+      const isComplete = worker === undefined || reports.length >= worker.status().wanted
+      return isComplete || question.of === undefined ? mergedChanges(reports) : undefined
+    },
     /** Fetches the targets in the background, in every process that has its own memory. `added`: how many. */
     warm: async (targets: readonly WarmTarget[], waitMs: number): Promise<Warmed> => {
       const responses = await ask<Warmed>({ topic: 'warm', content: { targets, waitMs } })

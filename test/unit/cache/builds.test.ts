@@ -173,4 +173,38 @@ describe('reads of builds', () => {
     read('d', '/1', 'x', ['post-1'])
     expect(builds.report('d', true)).toMatchObject({ reads: 1, isOverflowed: false })
   })
+
+  test('a build that is forgotten while a read of it is on its way takes no memory any more', () => {
+    const tags = Array.from({ length: 100 }, (_, at) => `tag-${at}`)
+    const readings = Array.from({ length: 8_000 }, (_, at) => builds.reading('a', `/${at}`, keyOf(`/${at}`)))
+    for (let nth = 0; nth < 64; nth += 1) builds.begin(`n${nth}`, undefined)
+    expect(builds.report('a', true)).toBeUndefined()
+    for (const [at, reading] of readings.entries()) reading?.used(stored(`/${at}`, 'x', tags), true)
+    builds.begin('b', undefined)
+    read('b', '/1', 'x')
+    expect(builds.report('b', true)).toMatchObject({ reads: 1, isOverflowed: false })
+  })
+
+  test('what a build takes over from another one takes memory, too', () => {
+    for (let at = 0; at < 11_000; at += 1) read('a', `/${at}`, 'x')
+    let last = 'a'
+    for (let nth = 0; nth < 63; nth += 1) {
+      builds.begin(`n${nth}`, last)
+      last = `n${nth}`
+    }
+    expect(builds.report(last, true)).toMatchObject({ reads: 11_000, isOverflowed: false })
+    expect(builds.report('a', true)).toBeUndefined()
+  })
+
+  test('a purge asks of each read once whether it is meant, however many builds have it', () => {
+    read('a', '/1', 'x')
+    builds.begin('b', 'a')
+    builds.begin('c', 'b')
+    const asked: string[] = []
+    builds.invalidatedWhere((key) => {
+      asked.push(key)
+      return false
+    })
+    expect(asked).toEqual([keyOf('/1')])
+  })
 })

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import type { BuildReport } from '../../../../src/cache/builds.ts'
+import { operatorCache } from '../../../../src/gateway/admin/operator-cache.ts'
+
+const report: BuildReport = { reads: 3, changed: [], changedAt: null, lastReadAt: 1, isOverflowed: false }
+
+/** Of two workers, those that respond. */
+const cacheOf = (responses: readonly (BuildReport | null)[]) =>
+  operatorCache({
+    worker: {
+      ask: async () => responses,
+      status: () => ({ wanted: 2, ready: responses.length, complete: true, ended: {} }),
+    },
+  } as never)
+
+test('what has changed since a build is not known while the reads of a worker are missing', async () => {
+  const question = { of: 'a', begin: undefined }
+  expect(await cacheOf([report, report]).build(question)).toMatchObject({ reads: 6, changed: [] })
+  expect(await cacheOf([report]).build(question)).toBeUndefined()
+  expect(await cacheOf([report, null]).build(question)).toBeUndefined()
+})
+
+test('a build that follows no other one begins while a worker is missing', async () => {
+  expect(await cacheOf([report]).build({ of: undefined, begin: 'b' })).toBeDefined()
+})

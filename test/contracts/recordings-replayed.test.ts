@@ -71,7 +71,7 @@ describe.each(modes)('$title', ({ mount, names }) => {
     }
     gateway = await startTestGateway({ services: { site: service } })
     site = { restRoot: gateway.publicAddress + mount, names: names === 'same' ? 'wordpress' : 'neutral' }
-    await vi.waitUntil(async () => (await fetch(`${site.restRoot}/`)).ok, { timeout: 30_000 })
+    await vi.waitUntil(async () => (await fetch(`${site.restRoot}/`)).ok, { timeout: 60_000 })
   })
   afterAll(async () => {
     await gateway?.close()

@@ -137,15 +137,12 @@ describeWith('chromium', 'the status page in a browser', () => {
 
   test('shows numbers at its first sight, before two reports can be compared', async () => {
     await expect
-      .poll(
-        async () => {
-          await get(`${mount}/posts`)
-          const history = await fetch(`${gateway.adminAddress}/history`)
-          const { requests } = (await history.json()) as { requests: readonly (number | null)[] }
-          return Math.max(0, ...requests.map((count) => count ?? 0))
-        },
-        { timeout: 20_000 },
-      )
+      .poll(async () => {
+        await get(`${mount}/posts`)
+        const history = await fetch(`${gateway.adminAddress}/history`)
+        const { requests } = (await history.json()) as { requests: readonly (number | null)[] }
+        return Math.max(0, ...requests.map((count) => count ?? 0))
+      })
       .toBeGreaterThan(0)
     const page = await open('overview')
     const [hitRatio, , time] = await page.locator('#main-numbers .value').allTextContents()

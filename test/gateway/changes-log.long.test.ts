@@ -41,7 +41,7 @@ const read = async ({ publicAddress }: TestGateway, id = 1): Promise<string> => 
 const isIn = (gateway: TestGateway, state: string): Promise<number> =>
   gateway.metric('trellis_changes_state', `state="${state}"`)
 const becomes = (gateway: TestGateway, state: string) =>
-  expect.poll(() => isIn(gateway, state), { timeout: 10_000, interval: 20 }).toBe(1)
+  expect.poll(() => isIn(gateway, state), { interval: 20 }).toBe(1)
 const heard = (gateway: TestGateway) => becomes(gateway, 'heard')
 
 const drops = (gateway: TestGateway, reason: string): Promise<number> =>
@@ -54,8 +54,7 @@ const holdsOld = async (companion: Companion, gateway: TestGateway): Promise<voi
   expect(await read(gateway)).toBe('v1')
 }
 
-const showsNew = (gateway: TestGateway) =>
-  expect.poll(() => read(gateway), { timeout: 10_000, interval: 20 }).toBe('v2')
+const showsNew = (gateway: TestGateway) => expect.poll(() => read(gateway), { interval: 20 }).toBe('v2')
 
 describe('everything of the service is dropped when the log shows that changes may have been missed', () => {
   test.each<[string, string, (companion: Companion) => void]>([
@@ -160,7 +159,7 @@ describe('everything of the service is dropped when the log shows that changes m
     await heard(gateway)
     await holdsOld(companion, gateway)
     companion.write(1)
-    await expect.poll(() => read(gateway), { timeout: 10_000, interval: 20 }).toBe('v3')
+    await expect.poll(() => read(gateway), { interval: 20 }).toBe('v3')
   })
 
   test('a change of a kind that is not known', async () => {

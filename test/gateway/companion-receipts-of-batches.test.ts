@@ -26,7 +26,7 @@ const start = async (split: 'item' | 'whole'): Promise<void> => {
     await vi.waitFor(
       async () =>
         expect(await gateway.metric('trellis_changes_state', `service="${service}",state="heard"`)).toBe(1),
-      { timeout: 10_000 },
+      { timeout: 60_000 },
     )
 }
 afterEach(async () => {

@@ -41,7 +41,7 @@ const start = async (more: object = {}, poll?: string): Promise<void> => {
         gateway.metric('trellis_changes_state', `service="${service}",state="heard"`),
       ),
     )
-  await vi.waitFor(async () => expect(await states()).toEqual([1, 1]), { timeout: 10_000 })
+  await vi.waitFor(async () => expect(await states()).toEqual([1, 1]), { timeout: 60_000 })
 }
 const stop = async (): Promise<void> => {
   await gateway.close()
@@ -486,9 +486,7 @@ test('a statement that arrives when the log is not read any more is a write', as
   companion.respondToPoll = (_, wire) => wire.respond({ status: 500 })
   companion.respondToWrite = async (request, wire, count) => {
     await expect
-      .poll(() => gateway.metric('trellis_changes_state', 'service="wordpress",state="silent"'), {
-        timeout: 20_000,
-      })
+      .poll(() => gateway.metric('trellis_changes_state', 'service="wordpress",state="silent"'))
       .toBe(1)
     await stating('nothing')(request, wire, count)
   }

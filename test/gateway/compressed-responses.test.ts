@@ -42,7 +42,7 @@ const fresh = (): string => {
 
 /** Asks until the response has the coding. */
 const coded = async (path: string, coding: string): Promise<Got> => {
-  const latest = performance.now() + 15_000
+  const latest = performance.now() + 60_000
   while (performance.now() < latest) {
     const got = await get(path, { 'Accept-Encoding': coding })
     if (got.headers['content-encoding'] === coding) return got

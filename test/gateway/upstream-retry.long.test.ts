@@ -119,20 +119,20 @@ test('a target that keeps failing is ejected and returns after one trial', async
   let broken = true
   const sick = await originOf((_, wire) => (broken ? wire.reset() : wire.respond({})))
   const well = await originOf()
-  const { upstream, events } = upstreamOf([sick.origin, well.origin], {
+  const eject = { after: 3, forMs: 60_000, maxShare: 0.5 }
+  const { upstream, events, skip } = upstreamOf([sick.origin, well.origin], {
     retry: { attempts: 2, budget: 1 },
-    // Longer than the requests take that must find the target ejected.
-    eject: { after: 3, forMs: 1_500, maxShare: 0.5 },
+    eject,
   })
   for (let i = 0; i < 12; i += 1) await upstream.request(request())
   expect(sick.received).toHaveLength(3)
   expect(upstream.snapshot().targets.map(({ state }) => state)).toEqual(['left-out', 'healthy'])
-  await pause(1_600)
+  skip(eject.forMs)
   await upstream.request(request())
   expect(sick.received).toHaveLength(4)
   expect(upstream.snapshot().targets[0]?.state).toBe('left-out')
   broken = false
-  await pause(1_600)
+  skip(eject.forMs)
   // A request that may not be repeated is no trial.
   await upstream.request(post('x'))
   expect(sick.received).toHaveLength(4)

@@ -64,10 +64,6 @@ test.each(memoryAttacks)(
       `${name}: resident ${inMebibytes(before)} to ${inMebibytes(max)} MiB, stored ${inMebibytes(sumOf(samples, 'trellis_cache_bytes'))} MiB`,
     )
     expect(max).toBeLessThan(maxMebibytes * mebibyte)
-    await expect
-      .poll(async () => sumOf(await scrape(gateway.adminOrigin), 'trellis_buffered_bytes'), {
-        timeout: 20_000,
-      })
-      .toBe(0)
+    await expect.poll(async () => sumOf(await scrape(gateway.adminOrigin), 'trellis_buffered_bytes')).toBe(0)
   },
 )

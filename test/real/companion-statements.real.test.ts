@@ -202,7 +202,7 @@ describeWith('php', 'the WordPress companion states what a request has written',
         if ( isset( $_POST['file'] ) ) { $file = get_stylesheet_directory() . '/' . $_POST['file']; $GLOBALS['wp_filesystem']->put_contents( $file, file_get_contents( $file ) ); }
         wp_send_json_success();`,
       )
-      await expect.poll(async () => (await act()).text, { timeout: 40_000, interval: 1_000 }).toBe('nothing')
+      await expect.poll(async () => (await act()).text, { interval: 1_000 }).toBe('nothing')
       const { status, text } = await ask('/wp-admin/admin-ajax.php', form({ action: 'act', file: name }))
       expect([status, text]).toEqual([200, ''])
     },
@@ -213,7 +213,7 @@ describeWith('php', 'the WordPress companion states what a request has written',
       `${uncached} require_once ABSPATH . 'wp-admin/includes/file.php'; WP_Filesystem(); wp_send_json_success();`,
     )
     // What was copied for this test is new code.
-    await expect.poll(async () => (await act()).text, { timeout: 40_000, interval: 1_000 }).toBe('nothing')
+    await expect.poll(async () => (await act()).text, { interval: 1_000 }).toBe('nothing')
   })
 
   test('silence: a file is uploaded', async () => {

@@ -300,7 +300,7 @@ const theFrontEnd = ({ version: release, hasUseCache }: Release): void => {
     await next.stop()
     next = await startNext(port)
     for (const path of ['/front', '/fetched', '/posts/4']) expect(await shownAt(path)).toBe(version)
-    await expect.poll(async () => (await write(4)).status, { timeout: 40_000 }).toBe(200)
+    await expect.poll(async () => (await write(4)).status).toBe(200)
     for (const path of ['/front', '/fetched', '/posts/4']) expect(await shownAt(path)).toBe(versions.get('4'))
   }, 900_000)
 
@@ -313,7 +313,7 @@ const theFrontEnd = ({ version: release, hasUseCache }: Release): void => {
       }
     }
     const compare = async (urls: readonly string[]): Promise<void> => {
-      await expect.poll(async () => (await write(4)).status, { timeout: 40_000 }).toBe(200)
+      await expect.poll(async () => (await write(4)).status).toBe(200)
       for (let nth = 0; nth < 5; nth += 1) {
         expect((await write(4)).status).toBe(200)
         for (const url of urls) await compareAt(url, versions.get('4') ?? 0)

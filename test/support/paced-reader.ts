@@ -7,7 +7,7 @@ export type PacedReader = {
   readonly head: Promise<IncomingMessage>
   /** Bytes read so far. */
   readonly bytes: () => number
-  /** Resolves when this number of bytes has arrived; rejects after fifteen seconds. */
+  /** Resolves when this number of bytes has arrived; rejects after a minute. */
   until(bytes: number): Promise<void>
   /** The whole content, or `broken` when the connection ended before it did. */
   readonly end: Promise<Buffer | 'broken'>
@@ -44,9 +44,9 @@ export const startReader = (url: string, headers: Record<string, string> = {}): 
     end,
     bytes: () => count,
     until: async (bytes) => {
-      const latest = performance.now() + 15_000
+      const latest = performance.now() + 60_000
       while (count < bytes) {
-        if (performance.now() > latest) throw new Error(`${count} of ${bytes} bytes after fifteen seconds`)
+        if (performance.now() > latest) throw new Error(`${count} of ${bytes} bytes after a minute`)
         await pause(5)
       }
     },

@@ -292,7 +292,7 @@ test.each([-3_600_000, 3_600_000])(
     const clock = vi.spyOn(Date, 'now').mockImplementation(() => realNow() + jumpMs)
     try {
       companion.write(1)
-      await expect.poll(title, { timeout: 5_000, interval: 20 }).toBe('v2')
+      await expect.poll(title, { interval: 20 }).toBe('v2')
       // A lost feed is noticed as soon as before.
       companion.respondToPoll = (_, wire) => wire.reset()
       await expect.poll(() => isIn(gateway, 'silent')).toBe(1)
@@ -301,7 +301,7 @@ test.each([-3_600_000, 3_600_000])(
     }
     companion.respondToPoll = undefined
     companion.write(1)
-    await expect.poll(title, { timeout: 5_000, interval: 20 }).toBe('v3')
+    await expect.poll(title, { interval: 20 }).toBe('v3')
   },
 )
 
@@ -316,6 +316,6 @@ test('two logs that answer in turns, as two databases behind one address do, dro
     const before = await gateway.metric('trellis_changes_service_drops_total', 'new-log')
     companion.incarnation = turn % 2 === 0 ? other.incarnation : incarnation
     const drops = () => gateway.metric('trellis_changes_service_drops_total', 'new-log')
-    await expect.poll(drops, { timeout: 5_000, interval: 10 }).toBe(before + 1)
+    await expect.poll(drops, { interval: 10 }).toBe(before + 1)
   }
 })

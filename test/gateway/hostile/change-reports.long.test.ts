@@ -3,7 +3,6 @@ import { connect, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { type Companion, postChange, startCompanion } from '../../support/companion.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
-import { pause } from '../../support/origin.ts'
 
 const site = '/index.php/site-json/site/v2'
 
@@ -45,9 +44,7 @@ const stored = async (): Promise<void> => {
 }
 
 /** A connection to the admin side, and what has come from it. */
-const open = async (
-  localAddress = '127.0.0.1',
-): Promise<{ socket: Socket; text(): string; ended: Promise<unknown> }> => {
+const open = async (localAddress = '127.0.0.1'): Promise<{ socket: Socket; text(): string }> => {
   const socket = connect({
     port: Number(new URL(gateway.adminAddress).port),
     host: '127.0.0.1',
@@ -58,10 +55,9 @@ const open = async (
   socket.setEncoding('latin1').on('data', (chunk) => {
     text += chunk
   })
-  const ended = once(socket, 'close')
   socket.on('error', () => undefined)
   await once(socket, 'connect')
-  return { socket, text: () => text, ended }
+  return { socket, text: () => text }
 }
 
 const head = (headers: readonly string[]): string =>
@@ -103,9 +99,8 @@ describe('a body that arrives slowly', () => {
   ])('is not waited for %s', async (_, credential) => {
     const connections = await Promise.all(Array.from({ length: 40 }, () => open()))
     for (const { socket } of connections) socket.write(`${head([credential(), 'Content-Length: 200000'])}{`)
-    for (const { text, ended } of connections) {
-      await Promise.race([ended, pause(2_000)])
-      expect(text()).toContain('HTTP/1.1 401')
+    for (const { text } of connections) {
+      await expect.poll(text).toContain('HTTP/1.1 401')
       expect(text().toLowerCase()).toContain('connection: close')
     }
     // The rest of the body is not read either.
@@ -120,14 +115,12 @@ describe('a body that arrives slowly', () => {
     for (const { socket } of connections) socket.write(part)
     const turnedAway = (): number => connections.filter(({ text }) => text().includes('HTTP/1.1 429')).length
     await expect.poll(turnedAway).toBeGreaterThan(200)
-    const began = Date.now()
     const trickle = setInterval(() => {
       for (const { socket } of connections) if (!socket.destroyed) socket.write(' ')
     }, 500)
     try {
       const closed = (): number => connections.filter(({ socket }) => socket.closed).length
-      await expect.poll(closed, { timeout: 30_000, interval: 200 }).toBe(300)
-      expect(Date.now() - began).toBeLessThan(13_000)
+      await expect.poll(closed, { interval: 200 }).toBe(300)
     } finally {
       clearInterval(trickle)
     }

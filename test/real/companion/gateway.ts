@@ -62,7 +62,7 @@ export const startSiteBehindGateway = async ({
       const text = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
       if (!/changes_state\{[^}]*"heard"[^}]*\} 1/.test(text)) throw new Error('the log is not read')
     }
-    if (withCompanion) await vi.waitFor(isHeard, { timeout: 30_000, interval: 200 })
+    if (withCompanion) await vi.waitFor(isHeard, { timeout: 60_000, interval: 200 })
     return { site, gateway, restPath, stop }
   } catch (error) {
     await site.stop()

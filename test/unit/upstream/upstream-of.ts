@@ -30,12 +30,13 @@ export const noChecks: UpstreamOptions['health'] = {
   recoverAfter: 1,
 }
 
-/** An upstream with one service's settings, ended with the test, and what it reported. */
+/** An upstream with one service's settings, ended with the test, and what it reported; `skip` sets its clock forward, not its timers. */
 export const upstreamOf = (
   targets: readonly string[],
   options: Partial<UpstreamOptions> = {},
   lookup?: LookupFunction,
-): { upstream: Upstream; events: UpstreamEvent[]; options: UpstreamOptions } => {
+): { upstream: Upstream; events: UpstreamEvent[]; options: UpstreamOptions; skip(ms: number): void } => {
+  let skippedMs = 0
   const events: UpstreamEvent[] = []
   const settings: UpstreamOptions = {
     service: 'test',
@@ -58,13 +59,16 @@ export const upstreamOf = (
     ...options,
   }
   const upstream = createUpstream(settings, {
-    clock: systemClock,
+    clock: { now: systemClock.now, monotonic: () => systemClock.monotonic() + skippedMs },
     random: () => 0,
     report: (event) => events.push(event),
     ...(lookup === undefined ? {} : { lookup }),
   })
   onTestFinished(() => upstream.destroy())
-  return { upstream, events, options: settings }
+  const skip = (ms: number): void => {
+    skippedMs += ms
+  }
+  return { upstream, events, options: settings, skip }
 }
 
 /** A GET of `/` unless told otherwise. */

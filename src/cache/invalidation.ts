@@ -268,18 +268,30 @@ export class CacheInvalidation {
     this.#log.record(tags, shownBy)
     this.#builds.invalidated(tags)
     const isLarge = this.#store.countWithTags(tags) > keysPerTurn
-    const remove = this.#removal(isLarge)
+    const { entries, cut } = isLarge ? this.#drop(tags) : this.#deleteEach(tags)
+    this.#report({ kind: 'invalidated', by, entries, cut })
+    return entries
+  }
+
+  #deleteEach(tags: readonly string[]): { readonly entries: number; readonly cut: number } {
     let entries = 0
     let cut = 0
     for (const tag of tags) {
-      for (const entry of isLarge ? this.#store.withTag(tag) : [...this.#store.withTag(tag)]) {
-        entries += remove(entry)
-        cut += this.#fetches.cut(entry.key)
+      for (const { key } of [...this.#store.withTag(tag)]) {
+        entries += this.#store.delete(key)
+        cut += this.#fetches.cut(key)
       }
     }
-    if (isLarge) void this.#sweepInTurns()
-    this.#report({ kind: 'invalidated', by, entries, cut })
-    return entries
+    return { entries, cut }
+  }
+
+  /** In the time of the tags and of the fetches in flight, however much is stored. */
+  #drop(tags: readonly string[]): { readonly entries: number; readonly cut: number } {
+    const dropped = new Set(tags)
+    const cut = this.#fetches.cutWhere((key) => this.#store.hasTag(key, dropped))
+    const entries = this.#store.drop(tags)
+    void this.#sweepInTurns()
+    return { entries, cut }
   }
 
   /** Some of the targets that any client may read and that have one of the tags, for people to see. */

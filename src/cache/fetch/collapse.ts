@@ -332,6 +332,11 @@ export class InFlightFetches {
     return this.#inFlight.length === 0 ? 0 : this.#table.removeAll(key)
   }
 
+  /** The same for all keys that are meant. */
+  cutWhere(isMeant: (key: string) => boolean): number {
+    return this.#inFlight.reduce((cut, { key }) => cut + (isMeant(key) ? this.cut(key) : 0), 0)
+  }
+
   cutAll(): number {
     return this.#table.clear()
   }

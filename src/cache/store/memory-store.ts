@@ -48,6 +48,9 @@ const indexedTags = (key: string, variants: readonly StoredResponse[]): readonly
 const isSameVariant = (a: StoredResponse, b: StoredResponse): boolean =>
   a.varyKey === b.varyKey && a.varyNames.join(',') === b.varyNames.join(',')
 
+/** What was dropped by a tag and is still to be removed. `last`: see TagHolder. */
+type Dropped = { readonly tag: string; readonly last: number; readonly entries: StoredVariants[] }
+
 /** Stored responses by key and by tag, bounded in bytes: the least recently read are evicted. */
 export class MemoryStore {
   readonly #maxBytes: number
@@ -60,6 +63,14 @@ export class MemoryStore {
   #heapBytes = 0
   #index = createTagIndex<StoredVariants>()
   #deleted: StoredVariants[] = []
+  /** In the order in which they were dropped. */
+  #dropped: Dropped[] = []
+  /** Of `#responses`, about so many were dropped without a look at them. */
+  #unseen = 0
+  /** Of the entry that was written last. */
+  #number = 0
+  /** Of the last entry that was written before everything was removed. */
+  #cleared = 0
   #lru: LRUCache<string, StoredVariants, unknown>
 
   constructor(options: MemoryStoreOptions) {
@@ -72,7 +83,7 @@ export class MemoryStore {
 
   /** One stored response for each combination of selecting headers. */
   variants(key: string): readonly StoredResponse[] {
-    return this.#lru.get(key)?.variants ?? none
+    return this.#variantsOf(this.#lru.get(key))
   }
 
   /** Was it stored, and would it still be if there were more room? */
@@ -82,7 +93,7 @@ export class MemoryStore {
 
   /** As `variants`, without counting as a read. */
   peek(key: string): readonly StoredResponse[] {
-    return this.#lru.peek(key)?.variants ?? none
+    return this.#variantsOf(this.#lru.peek(key))
   }
 
   /** False when it is too large. */
@@ -91,7 +102,7 @@ export class MemoryStore {
     if (stored.bytes > this.#maxBytes || stored.content.length > this.#maxEntryBytes) return false
     const added = compact(stored, this.#intern, this.#index.canonical)
     const before = this.#lru.peek(key)
-    const others = before?.variants.filter((variant) => !isSameVariant(variant, added)) ?? none
+    const others = this.#variantsOf(before).filter((variant) => !isSameVariant(variant, added))
     this.#write(key, before, others.length === 0 ? [added] : this.#fitting([...others, added]))
     return true
   }
@@ -99,7 +110,7 @@ export class MemoryStore {
   /** Adds a content coding to a stored response; false when there is no space for it. */
   addForm(stored: StoredResponse, form: CodedForm): boolean {
     const before = this.#lru.peek(stored.key)
-    const variants = before?.variants ?? none
+    const variants = this.#variantsOf(before)
     if (bytesOf(variants) + bytesOfForm(form, stored.headers) > this.#maxBytes) return false
     addForm(stored, form)
     this.#write(stored.key, before, variants)
@@ -108,7 +119,7 @@ export class MemoryStore {
 
   /** Returns the number of responses removed. */
   delete(key: string): number {
-    const count = this.#lru.peek(key)?.variants.length ?? 0
+    const count = this.peek(key).length
     this.#lru.delete(key)
     return count
   }
@@ -127,28 +138,58 @@ export class MemoryStore {
     return count
   }
 
+  /**
+   * As `delete` of all that have one of the tags, in one step however many they are: readers that look see it by the tags, and `sweep`
+   * removes them later. Returns about how many: an entry counts for each of the tags that it has, and once for all its variants.
+   */
+  drop(tags: readonly string[]): number {
+    const last = this.#number
+    let count = 0
+    for (const tag of tags) {
+      count += this.delete(publicKeyOf(tag))
+      const entries = this.#index.detach(tag, last)
+      count += entries.length
+      this.#unseen += entries.length
+      if (entries.length > 0) this.#dropped.push({ tag, last, entries })
+    }
+    return Math.min(count, this.#responses)
+  }
+
   currentVariants(entry: StoredVariants): readonly StoredResponse[] {
     return this.#current(entry)?.variants ?? none
   }
 
   /** Returns whether more are left. */
   sweep(max: number): boolean {
-    for (const entry of this.#deleted.splice(-max)) {
-      // Unless something new was stored under its key.
-      if (this.#lru.peek(entry.key) === entry) this.#lru.delete(entry.key)
+    this.#remove(this.#deleted.splice(-max))
+    const [dropped] = this.#dropped
+    if (dropped !== undefined) {
+      this.#remove(dropped.entries.splice(-max))
+      if (dropped.entries.length === 0) {
+        this.#dropped.shift()
+        this.#index.forget(dropped.tag, dropped.last)
+      }
     }
-    return this.#deleted.length > 0
+    if (this.#dropped.length === 0) this.#unseen = 0
+    return this.#deleted.length > 0 || this.#dropped.length > 0
   }
 
   /** To look up many keys takes longer than all else. Nothing may be stored during the iteration. */
   *withTag(tag: string): Generator<StoredVariants> {
-    yield* this.#index.holders(tag)
+    for (const entry of this.#index.holders(tag)) yield this.#seen(entry)
     const publicEntry = this.#lru.peek(publicKeyOf(tag))
-    if (publicEntry !== undefined) yield publicEntry
+    if (publicEntry !== undefined) yield this.#seen(publicEntry)
+  }
+
+  /** Would `withTag` find the key by one of the tags? */
+  hasTag(key: string, tags: ReadonlySet<string>): boolean {
+    const entry = this.#lru.peek(key)
+    if (entry === undefined) return false
+    return entry.tags.some((tag) => tags.has(tag)) || (isPublicKey(key) && tags.has(targetKeyOf(key)))
   }
 
   all(): StoredVariants[] {
-    return [...this.#lru.values()]
+    return Array.from(this.#lru.values(), (entry) => this.#seen(entry))
   }
 
   /** Up to so many entries that lie beside each other in the order of use, from a random one on. */
@@ -157,7 +198,7 @@ export class MemoryStore {
     let skipped = Math.floor(Math.random() * Math.min(this.#lru.size, maxSkipped))
     for (const entry of this.#lru.values()) {
       if (skipped > 0) skipped -= 1
-      else if (entries.push(entry) >= max) break
+      else if (entries.push(this.#seen(entry)) >= max) break
     }
     return entries
   }
@@ -169,11 +210,14 @@ export class MemoryStore {
 
   /** At once, however many there are; returns the number of responses removed. */
   clear(): number {
-    const count = this.#responses
+    const count = this.stats().entries
     // New ones, and the old ones for the garbage collector: to remove each entry would take too long.
     this.#index = createTagIndex<StoredVariants>()
     this.#lru = this.#createLru()
     this.#deleted = []
+    this.#dropped = []
+    this.#unseen = 0
+    this.#cleared = this.#number
     this.#responses = 0
     this.#heapBytes = 0
     return count
@@ -184,7 +228,11 @@ export class MemoryStore {
   }
 
   stats(): { entries: number; bytes: number; tags: number } {
-    return { entries: this.#responses, bytes: this.#lru.calculatedSize, tags: this.#index.size }
+    return {
+      entries: Math.max(0, this.#responses - this.#unseen),
+      bytes: this.#lru.calculatedSize,
+      tags: this.#index.size,
+    }
   }
 
   #createLru(): LRUCache<string, StoredVariants> {
@@ -192,7 +240,7 @@ export class MemoryStore {
       maxSize: this.#maxBytes,
       sizeCalculation: ({ variants }) => bytesOf(variants),
       dispose: (entry, key, reason) => {
-        const { variants } = entry
+        const { variants } = this.#seen(entry)
         this.#responses -= variants.length
         this.#heapBytes -= entry.heapBytes
         // A purge in turns may still refer to it.
@@ -210,8 +258,10 @@ export class MemoryStore {
   #write(key: string, before: StoredVariants | undefined, variants: readonly StoredResponse[]): void {
     if (before !== undefined) this.#index.remove(before)
     this.#responses += variants.length
+    this.#number += 1
     const entry = {
       key,
+      number: this.#number,
       variants,
       heapBytes: variants.reduce((sum, stored) => sum + heapBytesOf(stored), 0),
       tags: indexedTags(key, variants),
@@ -233,6 +283,29 @@ export class MemoryStore {
 
   /** Another variant that was stored meanwhile may have replaced the entry. */
   #current(entry: StoredVariants): StoredVariants | undefined {
-    return entry.variants.length > 0 ? entry : this.#lru.peek(entry.key)
+    if (this.#seen(entry).variants.length > 0) return entry
+    const other = this.#lru.peek(entry.key)
+    return other && this.#seen(other)
+  }
+
+  #variantsOf(entry: StoredVariants | undefined): readonly StoredResponse[] {
+    return entry === undefined ? none : this.#seen(entry).variants
+  }
+
+  /** The entry: without variants where they were dropped by a tag. */
+  #seen(entry: StoredVariants): StoredVariants {
+    const { variants } = entry
+    if (entry.number <= this.#cleared) entry.variants = none
+    else if (this.#dropped.length > 0 && variants.length > 0 && this.#index.wasDetached(entry)) {
+      entry.variants = none
+      this.#responses -= variants.length
+      this.#unseen = Math.max(0, this.#unseen - variants.length)
+    }
+    return entry
+  }
+
+  /** Unless something new was stored under its key. */
+  #remove(entries: readonly StoredVariants[]): void {
+    for (const entry of entries) if (this.#lru.peek(entry.key) === entry) this.#lru.delete(entry.key)
   }
 }

@@ -6,6 +6,8 @@ import { shortText } from '../../http/retained.ts'
 export type TagHolder = {
   readonly key: string
   readonly tags: readonly string[]
+  /** Holders are numbered as they are added; 0 where none is ever detached. */
+  readonly number: number
   /** Belongs to the index: its position among the holders of each of its tags; undefined as long as all are 0. */
   positions: number[] | undefined
 }
@@ -56,6 +58,15 @@ const append = <Holder extends TagHolder>(holders: HolderList<Holder>, holder: H
 export const createTagIndex = <Holder extends TagHolder>() => {
   // A tag with one holder, as most tags of items, refers to that holder without a list.
   const index = new Map<string, Holder | HolderList<Holder>>()
+  /** By tag: the number of the last holder that was detached. */
+  const detached = new Map<string, number>()
+
+  const isDetached = (holder: Holder, tag: string): boolean => holder.number <= (detached.get(tag) ?? -1)
+  const holdersOf = (tag: string): Holder[] => {
+    const holders = index.get(tag)
+    if (holders === undefined) return []
+    return holders instanceof HolderList ? holders.list : [holders]
+  }
 
   const addTag = (holder: Holder, tag: string, at: number): void => {
     const holders = index.get(tag)
@@ -87,14 +98,26 @@ export const createTagIndex = <Holder extends TagHolder>() => {
     },
     remove: (holder: Holder) => {
       holder.tags.forEach((tag, at) => {
-        removeTag(holder, tag, holder.positions?.[at] ?? 0)
+        if (!isDetached(holder, tag)) removeTag(holder, tag, holder.positions?.[at] ?? 0)
       })
     },
     /** Must not be changed during the iteration. */
-    holders: (tag: string) => {
-      const holders = index.get(tag)
-      if (holders === undefined) return []
-      return holders instanceof HolderList ? holders.list : [holders]
+    holders: holdersOf as (tag: string) => readonly Holder[],
+    /**
+     * Takes all holders of a tag from it in one step, however many there are. Each has still to be removed from its other tags;
+     * until `forget`, the index knows that it was detached. `last`: the number of the holder that was added last.
+     */
+    detach: (tag: string, last: number): Holder[] => {
+      const holders = holdersOf(tag)
+      if (holders.length > 0) detached.set(tag, last)
+      index.delete(tag)
+      return holders
+    },
+    wasDetached: (holder: Holder): boolean =>
+      detached.size > 0 && holder.tags.some((tag) => isDetached(holder, tag)),
+    /** All holders of the tag that were detached up to this number have been removed. */
+    forget: (tag: string, last: number): void => {
+      if (detached.get(tag) === last) detached.delete(tag)
     },
     /** The same text as the index has it: a tag of many holders is one string in memory. */
     canonical: (tag: string) => {

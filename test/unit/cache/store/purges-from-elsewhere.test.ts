@@ -128,3 +128,39 @@ test('for a few contents only some of the entries with a tag are searched', () =
   expect(contentsTagged(counting, 'all')).toEqual([])
   expect(looks).toBe(64)
 })
+
+test('a burst of writes that may have changed all of it looks up nothing that is stored, and drops it for every reader', async () => {
+  const { cache, events } = await filled()
+  const lookups = asked()
+  for (let write = 0; write < 20; write += 1) cache.invalidate(['all', 'another'])
+  // The public response of each tag, if a tag is a target.
+  expect(lookups()).toBeLessThanOrEqual(20 * 2 * 3)
+  expect(events.flatMap((event) => (event.kind === 'invalidated' ? [event.entries] : []))).toEqual([
+    many,
+    ...Array.from({ length: 19 }, () => 0),
+  ])
+  expect(cache.stats().entries).toBe(0)
+  const again = await cache.response(readOf({ target: '/7', tags: ['all'], policy }), async () =>
+    response('new'),
+  )
+  expect([again.outcome, await textOf(again)]).toEqual(['miss', 'new'])
+})
+
+test('a fetch in flight for a key that a write of wide reach drops is joined by no later reader', async () => {
+  const { cache, clock, events } = await filled()
+  clock.advance(1e9)
+  const calls: string[] = []
+  const never = async () => {
+    calls.push('asked')
+    return new Promise<never>(() => undefined)
+  }
+  void cache.response(readOf({ target: '/7', policy }), never)
+  void cache.response(readOf({ target: '/other', policy }), never)
+  await new Promise((done) => setImmediate(done))
+  cache.invalidate(['all'])
+  expect(events.at(-1)).toMatchObject({ kind: 'invalidated', cut: 1 })
+  void cache.response(readOf({ target: '/7', policy }), never)
+  void cache.response(readOf({ target: '/other', policy }), never)
+  await new Promise((done) => setImmediate(done))
+  expect(calls).toHaveLength(3)
+})

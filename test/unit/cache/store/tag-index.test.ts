@@ -4,8 +4,9 @@ import { createTagIndex, InvalidationLog, type TagHolder } from '../../../../src
 
 const names = ['a', 'b', 'c', 'd', 'e']
 
-const holderOf = (key: number, tags: readonly number[]): TagHolder => ({
+const holderOf = (key: number, tags: readonly number[], number = 0): TagHolder => ({
   key: `k${key}`,
+  number,
   tags: tags.map((at) => names[at] ?? 'a'),
   positions: undefined,
 })
@@ -49,11 +50,40 @@ test('a tag finds its holders, each once, whatever was added and removed before'
   )
 })
 
+test('what is detached from a tag stays with its other tags until it is removed, and what is added later is found', () => {
+  const tags = fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 4 })
+  const plan = fc.record({ early: fc.array(tags), late: fc.array(tags), tag: fc.integer({ min: 0, max: 4 }) })
+  fc.assert(
+    fc.property(plan, ({ early, late, tag }) => {
+      const index = createTagIndex<TagHolder>()
+      const holders = [...early, ...late].map((of, at) => holderOf(at, of, at + 1))
+      const name = names[tag] ?? 'a'
+      const [before, after] = [holders.slice(0, early.length), holders.slice(early.length)]
+      before.forEach(index.add)
+      const detached = index.detach(name, early.length)
+      expect(detached).toEqual(before.filter((one) => one.tags.includes(name)))
+      expect(index.holders(name)).toEqual([])
+      after.forEach(index.add)
+      expect(holders.filter(index.wasDetached)).toEqual(detached)
+      detached.forEach(index.remove)
+      index.forget(name, early.length)
+      expect(holders.some(index.wasDetached)).toBe(false)
+      const left = holders.filter((one) => !detached.includes(one))
+      for (const other of names) {
+        const expected = left.filter((one) => one.tags.includes(other)).map(({ key }) => key)
+        expect(Array.from(index.holders(other), ({ key }) => key).sort()).toEqual(expected.sort())
+      }
+      left.forEach(index.remove)
+      expect(index.size).toBe(0)
+    }),
+  )
+})
+
 test('a tag of many holders is one string', () => {
   const index = createTagIndex<TagHolder>()
   const again = ['site', 'all'].join('/')
-  index.add({ key: 'k1', tags: ['site/all'], positions: undefined })
-  index.add({ key: 'k2', tags: [again], positions: undefined })
+  index.add({ key: 'k1', tags: ['site/all'], number: 0, positions: undefined })
+  index.add({ key: 'k2', tags: [again], number: 0, positions: undefined })
   expect(index.canonical(again)).toBe('site/all')
   expect(index.holders('site/all').map(({ key }) => key)).toEqual(['k1', 'k2'])
   expect(index.holders('other')).toEqual([])

@@ -110,7 +110,7 @@ export const batch: DashboardFacts = {
           description:
             'Upstream batches per second, by result; `broken` means that the outcome of the items is unknown.',
           unit: 'reqps',
-          queries: [[rate(series('batchChunks'), ['service', 'result']), '{{service}} {{result}}']],
+          queries: [[rate(series('upstreamBatches'), ['service', 'result']), '{{service}} {{result}}']],
         }),
         lines({
           title: 'Upstream requests per batch',
@@ -123,8 +123,8 @@ export const batch: DashboardFacts = {
           description: 'Time and items of one upstream batch.',
           unit: 's',
           queries: [
-            [quantile(0.99, 'batchChunkSeconds', ['service']), '{{service}} 99 %'],
-            [mean('batchChunkItems', ['service']), '{{service}} items'],
+            [quantile(0.99, 'upstreamBatchSeconds', ['service']), '{{service}} 99 %'],
+            [mean('upstreamBatchItems', ['service']), '{{service}} items'],
           ],
         }),
       ],

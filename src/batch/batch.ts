@@ -43,7 +43,8 @@ import type { ScheduleEnd, TaskEnd } from './order/run-schedule.ts'
 import { Splitter } from './order/split.ts'
 import { honouringRetryAfter } from './send/retry-after.ts'
 import { createSemaphore, type ItemHandlers, type Made, type RunOptions, runItems } from './send/run-items.ts'
-import { forwardAlone, handleChunk, handleItem, headersWithCredentials } from './send/send-item.ts'
+import { forwardAlone, handleItem, headersWithCredentials } from './send/send-item.ts'
+import { handleTogether } from './send/send-together.ts'
 
 const methodLabel = (method: string | undefined): BatchMethod =>
   batchMethods.find((batchMethod) => batchMethod === method) ?? '_OTHER'
@@ -256,8 +257,8 @@ const batchShare = 0.75
 
 const json = 'application/json; charset=UTF-8'
 
-/** The head of a chunk's response is sent when all its items have run: within the deadline of the batch, and in time for the upstream. */
-const maxChunkMs = (...timeouts: readonly number[]): number => {
+/** The head of the response to an upstream batch is sent when all its items have run: within the deadline of the batch, and in time for the upstream. */
+const maxUpstreamBatchMs = (...timeouts: readonly number[]): number => {
   const bounds = timeouts.filter((ms) => ms > 0)
   return bounds.length === 0 ? 0 : Math.min(...bounds) / 2
 }
@@ -272,7 +273,7 @@ const sharedByBatches = (
     mode: batch.split,
     concurrency: batch.concurrency,
     maxItems: upstreamMaxItems,
-    maxChunkMs: maxChunkMs(batch.deadlineMs, upstream.timeouts.headersMs),
+    maxUpstreamBatchMs: maxUpstreamBatchMs(batch.deadlineMs, upstream.timeouts.headersMs),
     clock,
   })
   // Reading and answering a batch takes some milliseconds: other requests are served between two of them.
@@ -357,7 +358,7 @@ export const buildBatch = (
         flow: addressGroup(context.client.address),
         handleItem: (item, itemSignal, stop) =>
           handleItem(outgoing, item, itemSignal, forwardAlone(outgoing, stop)),
-        handleChunk: (items, stop, watch) => handleChunk(outgoing, items, stop, watch),
+        handleTogether: (items, stop, watch) => handleTogether(outgoing, items, stop, watch),
       },
     }
   }

@@ -17,12 +17,12 @@ export const splitReasons = [
 export type SplitReason = (typeof splitReasons)[number]
 
 /**
- * The outcome of one upstream batch: `responded`; `not-run` = the upstream refused it as a whole and its items were sent one by one;
+ * The outcome of one upstream batch, which the configuration calls a chunk: `answered`; `not-run` = the upstream refused it as a whole and its items were sent one by one;
  * `limited` = the upstream answered 429; `not-sent` = it did not reach the upstream; `broken` = it is unknown which of its items
  * took effect.
  */
-export const chunkResults = ['answered', 'not-run', 'limited', 'not-sent', 'broken'] as const
-export type ChunkResult = (typeof chunkResults)[number]
+export const upstreamBatchResults = ['answered', 'not-run', 'limited', 'not-sent', 'broken'] as const
+export type UpstreamBatchResult = (typeof upstreamBatchResults)[number]
 
 export const batchMethods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 /** One of the methods that a batch allows, `_OTHER` for the rest. */
@@ -58,8 +58,8 @@ export type BatchEvent =
       readonly requests: number
     }
   | {
-      readonly kind: 'batch-chunk-finished'
-      readonly result: ChunkResult
+      readonly kind: 'upstream-batch-finished'
+      readonly result: UpstreamBatchResult
       readonly items: number
       readonly durationSeconds: number
     }

@@ -89,7 +89,7 @@ export type ItemOrder = {
 }
 
 /** The batch route of an upstream. */
-export type UpstreamBatch = {
+export type UpstreamBatchRoute = {
   /** Below the upstream's base path. */
   readonly route: string
   /** Does the response say that the upstream refused the batch before it ran anything? `body`: parsed. */
@@ -109,7 +109,7 @@ export type ItemReading = {
   /** How the names (lower case) of further request headers begin that have no effect inside a batch. */
   readonly prefixesWithoutEffect: readonly string[]
   /** Absent where the upstream has none: items are sent one by one. */
-  readonly upstreamBatch?: UpstreamBatch
+  readonly upstreamBatch?: UpstreamBatchRoute
 }
 
 /**

@@ -68,7 +68,7 @@ const faults: readonly (readonly [string, string, string])[] = [
   ['src/http/fault.ts', "import '../errors.ts'", 'http-imports-itself'],
   ['src/cli/fault.ts', "import '../gateway.ts'", 'cli-imports-config'],
   ['src/exchange/fault-2.ts', "import '../cache/fetch/collapse.ts'", 'subfolders-of-cache-are-private'],
-  ['src/gateway/fault-3.ts', "import '../batch/send/chunk.ts'", 'subfolders-of-batch-are-private'],
+  ['src/gateway/fault-3.ts', "import '../batch/send/upstream-batch.ts'", 'subfolders-of-batch-are-private'],
   ['src/gateway/fault-4.ts', "import '../cluster/redis/tier.ts'", 'subfolders-of-cluster-are-private'],
   ['src/cache/fault-2.ts', "import 'ioredis'", 'ioredis-has-one-home'],
   ['src/service/fault-2.ts', "import '@opentelemetry/api'", 'opentelemetry-has-one-home'],

@@ -13,7 +13,7 @@ type Cut = {
   readonly parts: SplitParts
   readonly maxItems: number
   /** May the item be part of an upstream batch? Otherwise its whole group is sent item by item. */
-  isChunkable(index: number): boolean
+  mayShareRequest(index: number): boolean
 }
 
 type Group = readonly number[]
@@ -27,50 +27,50 @@ const singleUnits = (indices: readonly number[], waits: readonly Waits[]): Unit[
   }))
 }
 
-/** A group that is too long for one upstream batch: pieces in order, each after the one before it. */
+/** A group that is too long for one upstream batch: several in order, each after the one before it. */
 const chainUnits = (group: Group, maxItems: number, offset: number): Unit[] => {
-  const pieces: Unit[] = []
+  const chain: Unit[] = []
   for (let from = 0; from < group.length; from += maxItems) {
-    const waits = pieces.length === 0 ? [] : [offset + pieces.length - 1]
-    pieces.push({ members: group.slice(from, from + maxItems), waits })
+    const waits = chain.length === 0 ? [] : [offset + chain.length - 1]
+    chain.push({ members: group.slice(from, from + maxItems), waits })
   }
-  return pieces
+  return chain
 }
 
-/** Largest groups first, each into the chunk that has least so far: close to even, and the same for the same input. */
+/** Largest groups first, each into the upstream batch that has least so far: close to even, and the same for the same input. */
 const packed = (groups: readonly Group[], count: number, maxItems: number): number[][] => {
-  const chunks: number[][] = Array.from({ length: count }, () => [])
+  const batches: number[][] = Array.from({ length: count }, () => [])
   for (const group of [...groups].sort((a, b) => b.length - a.length)) {
     let min: number[] | undefined
-    for (const chunk of chunks) {
-      const fits = chunk.length + group.length <= maxItems
-      if (fits && (min === undefined || chunk.length < min.length)) min = chunk
+    for (const batch of batches) {
+      const fits = batch.length + group.length <= maxItems
+      if (fits && (min === undefined || batch.length < min.length)) min = batch
     }
-    if (min === undefined) chunks.push([...group])
+    if (min === undefined) batches.push([...group])
     else min.push(...group)
   }
-  return chunks.filter(({ length }) => length > 0).map((chunk) => chunk.sort((a, b) => a - b))
+  return batches.filter(({ length }) => length > 0).map((batch) => batch.sort((a, b) => a - b))
 }
 
 /**
- * Cuts a batch into units that keep every wait: a group of items that wait for each other is never spread over chunks
- * that run side by side, and inside a chunk items run one after the other in the order of the batch.
+ * Cuts a batch into units that keep every wait: a group of items that wait for each other is never spread over upstream
+ * batches that run side by side, and inside one of them items run one after the other in the order of the batch.
  */
 export const planUnits = (
   waits: readonly Waits[],
   groups: readonly Group[],
-  { parts, maxItems, isChunkable }: Cut,
+  { parts, maxItems, mayShareRequest }: Cut,
 ): readonly Unit[] => {
   const singly = parts === Number.POSITIVE_INFINITY
-  const inChunks = singly ? [] : groups.filter((group) => group.every((index) => isChunkable(index)))
-  const chunked = new Set(inChunks.flat())
-  const single = groups.flat().filter((index) => !chunked.has(index))
+  const shared = singly ? [] : groups.filter((group) => group.every((index) => mayShareRequest(index)))
+  const sharedItems = new Set(shared.flat())
+  const single = groups.flat().filter((index) => !sharedItems.has(index))
   single.sort((a, b) => a - b)
   const units = singleUnits(single, waits)
-  for (const long of inChunks.filter(({ length }) => length > maxItems)) {
+  for (const long of shared.filter(({ length }) => length > maxItems)) {
     units.push(...chainUnits(long, maxItems, units.length))
   }
-  const short = inChunks.filter(({ length }) => length <= maxItems)
+  const short = shared.filter(({ length }) => length <= maxItems)
   const count = Math.max(Math.min(parts, short.length), Math.ceil(short.flat().length / maxItems))
   for (const members of packed(short, count, maxItems)) units.push({ members, waits: [] })
   return units

@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import type { ChunkResult, SplitReason } from '../events.ts'
+import type { SplitReason, UpstreamBatchResult } from '../events.ts'
 
 /** How many upstream requests a batch becomes: 1 = it is sent whole; infinitely many = each item is a separate request. */
 export type SplitParts = number
@@ -20,7 +20,7 @@ type SplitOptions = {
   /** Of one upstream batch. */
   readonly maxItems: number
   /** How long one upstream batch may take; 0 = no bound. */
-  readonly maxChunkMs: number
+  readonly maxUpstreamBatchMs: number
   readonly clock: Clock
 }
 
@@ -62,7 +62,7 @@ export class Splitter {
     this.#active -= 1
   }
 
-  chunkEnded(result: ChunkResult, items: number, ms: number): void {
+  upstreamBatchEnded(result: UpstreamBatchResult, items: number, ms: number): void {
     const now = this.#options.clock.monotonic()
     if (result === 'not-run') this.#noRouteUntilMs = now + noRouteMs
     if (result === 'broken') this.#brokenUntilMs = now + brokenMs
@@ -88,8 +88,8 @@ export class Splitter {
 
   /** Items that fit into one upstream batch: the upstream's timeout runs while all of them are worked on. */
   #fittingItems(): number {
-    const { maxItems, maxChunkMs } = this.#options
-    if (this.#itemMs === undefined || maxChunkMs === 0) return maxItems
-    return Math.max(1, Math.min(maxItems, Math.floor(maxChunkMs / this.#itemMs)))
+    const { maxItems, maxUpstreamBatchMs } = this.#options
+    if (this.#itemMs === undefined || maxUpstreamBatchMs === 0) return maxItems
+    return Math.max(1, Math.min(maxItems, Math.floor(maxUpstreamBatchMs / this.#itemMs)))
   }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import { addCount } from '../../http/bounds/counts.ts'
-import type { BatchEvent, ChunkResult } from '../events.ts'
+import type { BatchEvent, UpstreamBatchResult } from '../events.ts'
 import {
   type BatchItem,
   type HandleItem,
@@ -12,7 +12,7 @@ import { conflictGroups, type Waits } from '../order/plan-order.ts'
 import { planUnits, type Unit } from '../order/plan-units.ts'
 import { runSchedule, type ScheduleEnd, type TaskEnd } from '../order/run-schedule.ts'
 import type { Splitter } from '../order/split.ts'
-import type { ChunkWatch } from './chunk.ts'
+import type { UpstreamBatchWatch } from './upstream-batch.ts'
 
 /**
  * Bounds the upstream requests of all batches of a service together. Waiting requests are served in turn by flow, and first come
@@ -103,10 +103,10 @@ export type ItemHandlers = {
   /** Runs the item like a separate request, with the credentials of the batch. */
   readonly handleItem: HandleItem
   /** Runs items in one upstream batch, in their order. A response that rejects becomes its item's. */
-  handleChunk(
+  handleTogether(
     items: readonly BatchItem[],
     stop: AbortSignal,
-    watch: ChunkWatch,
+    watch: UpstreamBatchWatch,
   ): readonly Promise<ItemResponse>[]
 }
 
@@ -136,7 +136,7 @@ const responseOf = async (response: Promise<ItemResponse>): Promise<Made> => {
 const signalFor = (item: BatchItem, stop: AbortSignal): AbortSignal =>
   item.effect === 'write' ? new AbortController().signal : stop
 
-const runChunk = (
+const runTogether = (
   options: RunOptions,
   sender: ItemHandlers,
   items: readonly BatchItem[],
@@ -146,24 +146,24 @@ const runChunk = (
   const begun = (): void => {
     startedMs = options.clock.monotonic()
   }
-  const ended = (result: ChunkResult): void => {
+  const ended = (result: UpstreamBatchResult): void => {
     const ms = options.clock.monotonic() - startedMs
-    options.splitter.chunkEnded(result, items.length, ms)
+    options.splitter.upstreamBatchEnded(result, items.length, ms)
     options.report({
-      kind: 'batch-chunk-finished',
+      kind: 'upstream-batch-finished',
       result,
       items: items.length,
       durationSeconds: ms / 1000,
     })
   }
-  const responses = sender.handleChunk(items, stop, { begun, ended })
+  const responses = sender.handleTogether(items, stop, { begun, ended })
   return Promise.all(responses.map((response) => responseOf(response)))
 }
 
 const splitOf = (units: readonly Unit[]): 'items' | 'chunks' | 'whole' => {
-  const chunks = units.filter(({ members }) => members.length > 1).length
-  if (chunks === 0) return 'items'
-  return chunks === 1 ? 'whole' : 'chunks'
+  const upstreamBatches = units.filter(({ members }) => members.length > 1).length
+  if (upstreamBatches === 0) return 'items'
+  return upstreamBatches === 1 ? 'whole' : 'chunks'
 }
 
 const itemEnd = (end: TaskEnd<readonly Made[]>, place: number): TaskEnd<Made> =>
@@ -179,8 +179,8 @@ export const runItems = async (
   const { flow } = sender
   const groups = conflictGroups(waits)
   const split = options.splitter.begin({ runnable: groups.flat().length, groups: groups.length })
-  const isChunkable = (index: number): boolean => items[index]?.effect === 'write'
-  const units = planUnits(waits, groups, { ...split, isChunkable })
+  const mayShareRequest = (index: number): boolean => items[index]?.effect === 'write'
+  const units = planUnits(waits, groups, { ...split, mayShareRequest })
   if (units.length > 0) {
     options.report({
       kind: 'batch-split',
@@ -194,7 +194,7 @@ export const runItems = async (
     const [first] = members
     if (first === undefined) return []
     if (at > 0) await options.turn()
-    if (members.length > 1) return runChunk(options, sender, members, stop)
+    if (members.length > 1) return runTogether(options, sender, members, stop)
     return [await responseOf(sender.handleItem(first, signalFor(first, stop), stop))]
   }
   const requests = await runSchedule<readonly Made[]>({

@@ -11,13 +11,11 @@ import type { Service } from '../../exchange/service.ts'
 import { bufferedResponse } from '../../http/bodies/read-body.ts'
 import type { Reservation } from '../../http/bounds/byte-budget.ts'
 import { credentialHeadersOf } from '../../http/headers/credential-headers.ts'
-import { headerValue, withHeader, withoutHeaders } from '../../http/headers/header-lines.ts'
+import { withHeader } from '../../http/headers/header-lines.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import { targetOf } from '../../http/targets.ts'
 import type { ReceiptNonce } from '../../service/contract.ts'
-import type { ForwardRequest, SendProgress } from '../../upstream/messages.ts'
 import { type BatchItem, type ItemResponse, ResponseTooLarge, WriteFailed } from '../item.ts'
-import { type ChunkWatch, createChunk, itemsPerTurn } from './chunk.ts'
 
 /** Headers of the batch request that hold for each of its items: credentials and origin. */
 const inherited: readonly string[] = ['authorization', 'cookie', 'origin', 'user-agent', 'via']
@@ -42,7 +40,7 @@ export type OutgoingBatch = {
 }
 
 /** The headers of an item that are its own: neither inherited, nor about its content, nor kept from the upstream by `access`. */
-const ownHeaders = (item: BatchItem, { access }: Service): Readonly<Record<string, string>> =>
+export const ownHeaders = (item: BatchItem, { access }: Service): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.entries(item.headers).filter(
       ([name]) =>
@@ -87,7 +85,7 @@ export const headersWithCredentials = (
   return headers
 }
 
-const itemExchange = (
+const itemContext = (
   { batch, keyHeaders }: OutgoingBatch,
   item: BatchItem,
   signal: AbortSignal,
@@ -164,7 +162,7 @@ export const handleItem = async (
       if (record !== undefined) record.upstreamMs += outgoing.clock.monotonic() - began
     }
   }
-  const context = itemExchange(outgoing, item, signal, { forwardItem: watched, receiptNonce })
+  const context = itemContext(outgoing, item, signal, { forwardItem: watched, receiptNonce })
   const response = await outgoing.handle(context)
   // Another client's request may receive the response first.
   const { content, status, headers } = await readWhole(response)
@@ -179,120 +177,4 @@ export const handleItem = async (
   if (bufferedContents.bytes > bufferedContents.maxBytes) throw new ResponseTooLarge()
   if (!reservation.reserve(bytes)) throw notBuffered(item, true)
   return { status, headers, content: content ?? Buffer.alloc(0) }
-}
-
-/** The responses of one upstream batch are held together until each item has its own. */
-const maxChunkBytes = 64 * 1024 * 1024
-
-const readWholeChunk = async (
-  response: GatewayResponse,
-  reservation: Reservation,
-): Promise<GatewayResponse & { readonly content: Buffer }> => {
-  const buffered = await bufferedResponse(response, maxChunkBytes, reservation)
-  const { content = Buffer.alloc(0) } = buffered
-  if (Buffer.isBuffer(content)) return { ...buffered, content }
-  content.destroy()
-  throw new GatewayError('upstream_broken', { detail: 'The response to several items is too large.' })
-}
-
-/** The headers of the chunk are those of its first item, without the headers that differ by item. */
-const chunkHeaders = (batch: LocalRequest, { headers }: ForwardRequest, item: BatchItem): string[] => {
-  const replaced = new Set([...Object.keys(ownHeaders(item, batch.service)), 'content-type', 'x-request-id'])
-  return [
-    ...withoutHeaders(headers, replaced),
-    ...['content-type', 'application/json'],
-    ...['x-request-id', batch.id],
-  ]
-}
-
-/** The headers that the gateway has made of claims: within an upstream batch each item has its own headers. */
-const claimHeaders = ({ service }: LocalRequest, { headers }: ForwardRequest): Record<string, string> => {
-  const values = (service.access?.claimHeaders ?? []).map(
-    (name) => [name, headerValue(headers, name)] as const,
-  )
-  return Object.fromEntries(values.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
-}
-
-/**
- * Sends several items through `handle`, each like a separate request, and the last step together: one request to
- * the upstream's batch route. Validation, names, invalidation and counting are therefore those of single items.
- */
-export const handleChunk = (
-  outgoing: OutgoingBatch,
-  items: readonly BatchItem[],
-  stop: AbortSignal,
-  watch: ChunkWatch,
-): readonly Promise<ItemResponse>[] => {
-  const { batch } = outgoing
-  const { basePath } = batch.service.address
-  const { upstreamBatch } = batch.service.contract.items
-  if (upstreamBatch === undefined) throw new TypeError('the upstream has no batch route')
-  // It has not started while it waits for its turn, and can still be cancelled.
-  const alone = forwardAlone(outgoing, stop)
-  const receiptNonce = batch.snapshot.newReceiptNonce(batch.service)
-  // A chunk that has begun is never aborted: it may have written.
-  const { signal } = new AbortController()
-  let lead: ((content: Buffer) => ForwardRequest) | undefined
-  let isSent = false
-  /** Of the writes that go up together. */
-  const progresses: SendProgress[] = []
-  const progress: SendProgress = {
-    partlySent: () => {
-      isSent = true
-      for (const one of progresses) one.partlySent()
-    },
-    sent: () => {
-      isSent = true
-      for (const one of progresses) one.sent()
-    },
-  }
-  const chunk = createChunk({
-    size: items.length,
-    stop,
-    leftMs: () => outgoing.leftMs() ?? Number.POSITIVE_INFINITY,
-    clock: outgoing.clock,
-    turn: outgoing.turn,
-    watch,
-    isSent: () => isSent,
-    refusesWhole: upstreamBatch.refusesWhole,
-    forward: async (content) => {
-      if (lead === undefined) throw new TypeError('a chunk without items was sent')
-      return readWholeChunk(await alone(lead(content)), outgoing.reservation)
-    },
-  })
-  // All of them in one turn would keep every other request waiting for some milliseconds.
-  let before: Promise<void> | undefined
-  return items.map(async (item, place) => {
-    if (place > 0 && place % itemsPerTurn === 0) before = (before ?? Promise.resolve()).then(outgoing.turn)
-    await before
-    let isJson = false
-    const send: ForwardItem = async (request) => {
-      lead ??= (content) => ({
-        ...request,
-        method: 'POST',
-        target: `${basePath}${upstreamBatch.route}`,
-        headers: chunkHeaders(batch, request, item),
-        content,
-        signal,
-        progress,
-      })
-      if (request.progress !== undefined) progresses.push(request.progress)
-      const response = await chunk.join(place, {
-        method: request.method,
-        path: request.target.slice(basePath.length),
-        headers: { ...ownHeaders(item, batch.service), ...claimHeaders(batch, request) },
-        content: Buffer.isBuffer(request.content) ? request.content : undefined,
-        alone: () => alone(request),
-      })
-      isJson = response.isJson === true
-      return response
-    }
-    try {
-      const response = await handleItem(outgoing, item, signal, send, receiptNonce)
-      // Whatever `handle` makes of it, from translated names to an error, is JSON again.
-      return isJson ? { ...response, isJson } : response
-    } finally {
-      chunk.leave(place)
-    }
-  })
 }

@@ -125,11 +125,11 @@ const createBatchObserver =
       observeValue(families.batchRequests.series({ service, split }), event.requests)
       return
     }
-    if (event.kind === 'batch-chunk-finished') {
+    if (event.kind === 'upstream-batch-finished') {
       const { result } = event
-      families.batchChunks.series({ service, result }).value += 1
-      observeValue(families.batchChunkItems.series({ service }), event.items)
-      observeValue(families.batchChunkSeconds.series({ service }), event.durationSeconds)
+      families.upstreamBatches.series({ service, result }).value += 1
+      observeValue(families.upstreamBatchItems.series({ service }), event.items)
+      observeValue(families.upstreamBatchSeconds.series({ service }), event.durationSeconds)
       return
     }
     families.batches.series({ service, result: event.result }).value += 1

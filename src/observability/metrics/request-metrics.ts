@@ -2,8 +2,8 @@ import {
   type BatchItemOutcome,
   batchMethods,
   batchResults,
-  chunkResults,
   splitReasons,
+  upstreamBatchResults,
 } from '../../batch/events.ts'
 import { cacheOutcomes } from '../../exchange/events.ts'
 import { bufferedWork } from '../../http/bounds/byte-budget.ts'
@@ -186,9 +186,13 @@ export const batchMetrics = {
     counts,
     'Upstream requests per batch.',
   ),
-  batchChunks: counter('batch_chunks_total', { service, result: chunkResults }, 'Upstream batches.'),
-  batchChunkItems: histogram('batch_chunk_items', { service }, counts, 'Items per upstream batch.'),
-  batchChunkSeconds: histogram(
+  upstreamBatches: counter(
+    'batch_chunks_total',
+    { service, result: upstreamBatchResults },
+    'Upstream batches.',
+  ),
+  upstreamBatchItems: histogram('batch_chunk_items', { service }, counts, 'Items per upstream batch.'),
+  upstreamBatchSeconds: histogram(
     'batch_chunk_duration_seconds',
     { service },
     httpSeconds,

@@ -187,7 +187,7 @@ type DocumentPart =
 
 const partsOfMessage = 64
 
-const chunksOf = <Item>(items: readonly Item[]): readonly (readonly Item[])[] =>
+const slicesOf = <Item>(items: readonly Item[]): readonly (readonly Item[])[] =>
   Array.from({ length: Math.ceil(items.length / partsOfMessage) }, (_, at) =>
     items.slice(at * partsOfMessage, (at + 1) * partsOfMessage),
   )
@@ -201,8 +201,8 @@ export const sendDocument = (loaded: LoadedDocument, port: MessagePort): void =>
   }
   const { document, files } = loaded
   const { contract } = document
-  for (const operations of chunksOf(contract.operations)) send({ kind: 'operations', operations })
-  for (const definitions of chunksOf([...contract.definitions])) send({ kind: 'definitions', definitions })
+  for (const operations of slicesOf(contract.operations)) send({ kind: 'operations', operations })
+  for (const definitions of slicesOf([...contract.definitions])) send({ kind: 'definitions', definitions })
   const rest = { ...contract, rows: [], operations: [], definitions: new Map() }
   send({ kind: 'loaded', files, document: { ...document, contract: rest } })
 }

@@ -16,7 +16,7 @@ export const batchOf = ({
   admit,
   flow,
   handleItem: dispatch,
-  handleChunk: dispatchChunk,
+  handleTogether: dispatchTogether,
   ...options
 }: Partial<BatchOptions & Sending>): TestBatch => ({
   batch: createBatch({
@@ -32,17 +32,17 @@ export const batchOf = ({
       mode: 'item',
       concurrency: 8,
       maxItems: 25,
-      maxChunkMs: 0,
+      maxUpstreamBatchMs: 0,
       clock: systemClock,
     }),
     ...options,
   }),
   sending: {
     flow: flow ?? 'client',
-    handleChunk:
-      dispatchChunk ??
+    handleTogether:
+      dispatchTogether ??
       (() => {
-        throw new Error('no chunks here')
+        throw new Error('no upstream batches here')
       }),
     admit:
       admit ??

@@ -355,7 +355,7 @@ test('batch events', async () => {
   })
   observe.batch('site', { kind: 'batch-split', split: 'chunks', reason: 'two-parts', requests: 2 })
   observe.batch('site', {
-    kind: 'batch-chunk-finished',
+    kind: 'upstream-batch-finished',
     result: 'answered',
     items: 13,
     durationSeconds: 0.5,

@@ -197,7 +197,7 @@ const operation: fc.Arbitrary<Operation> = fc
 const unitsCut =
   (parts: number, maxItems: number) =>
   (waits: readonly Waits[]): readonly Unit[] =>
-    planUnits(waits, conflictGroups(waits), { parts, maxItems, isChunkable: (index) => index % 7 !== 6 })
+    planUnits(waits, conflictGroups(waits), { parts, maxItems, mayShareRequest: (index) => index % 7 !== 6 })
 
 const ways = fc.oneof(
   fc.constant(unitsCut(Number.POSITIVE_INFINITY, 25)),
@@ -206,7 +206,7 @@ const ways = fc.oneof(
     .map(({ count, maxItems }) => unitsCut(count, maxItems)),
 )
 
-test('every interleaving that the order allows, in items and in chunks, ends as one after the other would', () => {
+test('every interleaving that the order allows, in items and in upstream batches, ends as one after the other would', () => {
   fc.assert(
     fc.property(
       fc.array(operation, { minLength: 2, maxLength: 8 }),

@@ -3,11 +3,11 @@ import { conflictGroups, type Waits } from '../../../../src/batch/order/plan-ord
 import { planUnits } from '../../../../src/batch/order/plan-units.ts'
 
 const free = (count: number): Waits[] => Array.from({ length: count }, () => [])
-const cutOf = (waits: readonly Waits[], parts: number, maxItems = 25, notChunkable: readonly number[] = []) =>
+const cutOf = (waits: readonly Waits[], parts: number, maxItems = 25, unshared: readonly number[] = []) =>
   planUnits(waits, conflictGroups(waits), {
     parts,
     maxItems,
-    isChunkable: (index) => !notChunkable.includes(index),
+    mayShareRequest: (index) => !unshared.includes(index),
   }).map(({ members, waits: earlier }) => [members, earlier])
 
 test.each<[what: string, waits: Waits[], groups: number[][]]>([
@@ -30,7 +30,7 @@ test.each<[what: string, units: unknown, expected: unknown]>([
     ],
   ],
   [
-    'five in two chunks',
+    'five in two upstream batches',
     cutOf(free(5), 2),
     [
       [[0, 2, 4], []],
@@ -38,7 +38,7 @@ test.each<[what: string, units: unknown, expected: unknown]>([
     ],
   ],
   [
-    'more chunks than items',
+    'more upstream batches than items',
     cutOf(free(2), 4),
     [
       [[0], []],
@@ -54,7 +54,7 @@ test.each<[what: string, units: unknown, expected: unknown]>([
     ],
   ],
   [
-    'a group too long for one chunk goes in pieces, one after the other',
+    'a group too long for one upstream batch goes in several, one after the other',
     cutOf([[], [0], [1], [2], [3], []], 1, 2),
     [
       [[0, 1], []],
@@ -64,7 +64,7 @@ test.each<[what: string, units: unknown, expected: unknown]>([
     ],
   ],
   [
-    'chunks that are full are not overfilled',
+    'upstream batches that are full are not overfilled',
     cutOf(free(5), 1, 2),
     [
       [[0, 3], []],
@@ -73,7 +73,7 @@ test.each<[what: string, units: unknown, expected: unknown]>([
     ],
   ],
   [
-    'what cannot go in a chunk goes by itself, and with it who waits for it',
+    'what cannot go in an upstream batch goes by itself, and with it who waits for it',
     cutOf([[], [0], [], []], 1, 25, [0]),
     [
       [[0], []],

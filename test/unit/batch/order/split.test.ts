@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { Splitter } from '../../../../src/batch/order/split.ts'
 
-const splitterAt = (mode: 'item' | 'chunk' | 'whole' | 'auto', maxChunkMs = 5_000) => {
+const splitterAt = (mode: 'item' | 'chunk' | 'whole' | 'auto', maxUpstreamBatchMs = 5_000) => {
   let ms = 0
   const clock = { now: () => ms, monotonic: () => ms }
-  const splitter = new Splitter({ mode, concurrency: 8, maxItems: 25, maxChunkMs, clock })
+  const splitter = new Splitter({ mode, concurrency: 8, maxItems: 25, maxUpstreamBatchMs, clock })
   return { splitter, pass: (passed: number) => (ms += passed) }
 }
 
@@ -44,7 +44,7 @@ test.each([
 
 test('an upstream without the batch route gets single items for five minutes', () => {
   const { splitter, pass } = splitterAt('auto')
-  splitter.chunkEnded('not-run', 9, 10)
+  splitter.upstreamBatchEnded('not-run', 9, 10)
   expect(splitter.begin({ runnable: 9, groups: 9 }).reason).toBe('no-batch-route')
   splitter.ended()
   pass(5 * 60_000)
@@ -53,7 +53,7 @@ test('an upstream without the batch route gets single items for five minutes', (
 
 test('after a batch that broke, items go one by one for half a minute', () => {
   const { splitter, pass } = splitterAt('auto')
-  splitter.chunkEnded('broken', 9, 10)
+  splitter.upstreamBatchEnded('broken', 9, 10)
   expect(splitter.begin({ runnable: 9, groups: 9 }).reason).toBe('broken-chunks')
   splitter.ended()
   pass(30_000)
@@ -62,9 +62,9 @@ test('after a batch that broke, items go one by one for half a minute', () => {
 
 test('an upstream batch has as many items as fit into its time', () => {
   const { splitter } = splitterAt('auto', 1_000)
-  splitter.chunkEnded('answered', 10, 1_000)
+  splitter.upstreamBatchEnded('answered', 10, 1_000)
   expect(splitter.begin({ runnable: 25, groups: 25 }).maxItems).toBe(10)
   const { splitter: unbounded } = splitterAt('auto', 0)
-  unbounded.chunkEnded('answered', 10, 1_000)
+  unbounded.upstreamBatchEnded('answered', 10, 1_000)
   expect(unbounded.begin({ runnable: 25, groups: 25 }).maxItems).toBe(25)
 })

@@ -383,8 +383,8 @@ const fences: readonly ProtocolFault[] = [
   ),
   invalidation(
     'fence: a fetch is not cut',
-    'entries += remove(entry)\n        cut += this.#fetches.cut(entry.key)',
-    'entries += remove(entry)',
+    'entries += this.#store.delete(key)\n        cut += this.#fetches.cut(key)',
+    'entries += this.#store.delete(key)',
   ),
   reads(
     'fence: a fetch from before a write is joined',

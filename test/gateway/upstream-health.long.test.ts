@@ -54,7 +54,8 @@ test('the only target goes away: metrics, /readyz and the status page say so, re
   const origin = await originOf()
   const gateway = await gatewayOf([origin])
   await expect.poll(() => checks(gateway, 'good')).toBeGreaterThan(0)
-  expect([await up(gateway, origin), await degraded(gateway)]).toEqual([1, calm])
+  // A busy machine may miss a check now and then.
+  await expect.poll(async () => [await up(gateway, origin), await degraded(gateway)]).toEqual([1, calm])
   await origin.close()
   await expect.poll(() => up(gateway, origin)).toBe(0)
   await expect.poll(() => checks(gateway, 'connect')).toBeGreaterThanOrEqual(2)
@@ -64,8 +65,7 @@ test('the only target goes away: metrics, /readyz and the status page say so, re
   // The request was sent, not refused: the only target stays in use.
   expect(await (await fetch(`${gateway.publicAddress}/a/x`)).text()).toContain('upstream_unreachable')
   const back = await originOf(undefined, { port: origin.port })
-  await expect.poll(() => up(gateway, back)).toBe(1)
-  expect(await degraded(gateway)).toEqual(calm)
+  await expect.poll(async () => [await up(gateway, back), await degraded(gateway)]).toEqual([1, calm])
   expect((await fetch(`${gateway.publicAddress}/a/x`)).status).toBe(200)
 })
 
@@ -77,7 +77,8 @@ test('a 404 fails the check, unless that status is expected', async () => {
   await expect.poll(() => up(gateway, strict)).toBe(0)
   await expect.poll(() => checks(gateway, 'status')).toBeGreaterThanOrEqual(2)
   await expect.poll(() => checks(other, 'good')).toBeGreaterThan(3)
-  expect([await up(other, lenient), await checks(other, 'status')]).toEqual([1, 0])
+  await expect.poll(() => up(other, lenient)).toBe(1)
+  expect(await checks(other, 'status')).toBe(0)
 })
 
 test('a check that gets no response ends by its own timeout, and checks of one target never overlap', async () => {
@@ -102,10 +103,11 @@ test('a response that is never complete fails the check; one that is too long is
   )
   const gateway = await gatewayOf([half, long], { health: { ...health, timeout: '90ms' } })
   await expect.poll(() => up(gateway, half)).toBe(0)
+  // Not cut, it would time out each time.
+  await expect
+    .poll(() => gateway.metric('upstream_checks_total', `"${long.origin}"`, 'result="good"'))
+    .toBeGreaterThan(0)
   await expect.poll(() => up(gateway, long)).toBe(1)
-  const good = await gateway.metric('upstream_checks_total', `"${long.origin}"`, 'result="good"')
-  expect([await up(gateway, long), good > 0]).toEqual([1, true])
-  expect(await gateway.metric('upstream_checks_total', `"${long.origin}"`, 'result="timeout"')).toBe(0)
 })
 
 test('a target that passes every other check comes back after recoverAfter passed checks in a row and not before', async () => {
@@ -147,7 +149,7 @@ test('of two targets that fail their checks one is left out and one stays in use
   expect(requests()).toEqual(out.map((isOut) => (isOut === 1 ? 0 : 6)))
   failing = false
   await expect.poll(states).toEqual([1, 1])
-  expect([await leftOut(), await degraded(gateway)]).toEqual([[0, 0], calm])
+  await expect.poll(async () => [await leftOut(), await degraded(gateway)]).toEqual([[0, 0], calm])
 })
 
 test('when the target in use recovers, the one that was kept only for lack of another is left out', async () => {
@@ -175,7 +177,7 @@ test('a reload puts other thresholds in force', async () => {
   expect(outcome.kind).toBe('applied')
   const good = await checks(gateway, 'good')
   await expect.poll(() => checks(gateway, 'good')).toBeGreaterThan(good + 2)
-  expect(await up(gateway, origin)).toBe(1)
+  await expect.poll(() => up(gateway, origin)).toBe(1)
   const asked = origin.received.length
   await gateway.put(configOf([origin], { health: { path: '' } }))
   await pause(50)

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import type { Invalidation } from '../../../../src/cache/invalidation.ts'
 import { systemClock } from '../../../../src/clock.ts'
 import type { Coherence } from '../../../../src/cluster/coherence.ts'
@@ -12,7 +12,11 @@ import { type Origin, startOrigin } from '../../../support/origin.ts'
 const opened: { close(): Promise<unknown> }[] = []
 afterEach(async () => {
   for (const one of opened.splice(0).reverse()) await one.close()
+  vi.useRealTimers()
 })
+
+/** Two turns, one of which may be under way. */
+const someSecondsLater = (): void => void vi.advanceTimersByTime(10_000)
 
 const dropped: Invalidation = { kind: 'tag', tag: 'blog/item/posts/7', mode: 'hard' }
 
@@ -93,18 +97,23 @@ test('receivers are purged when all other gateways have dropped what a write cha
 })
 
 test('a start purges everything twice: responses of an earlier configuration may be on their way', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   const { receiver } = await start(async () => ({ entries: 0, unacknowledged: false }))
-  await expect.poll(() => receiver.received.length).toBe(2)
+  someSecondsLater()
+  await receiver.until(() => receiver.received.length === 2)
   const [first, second] = receiver.received.map(({ headers }) => headers['xkey-purge'])
   expect(first).toMatch(/^[0-9a-f]{12}$/)
   expect(second).toBe(first)
 })
 
 test('what other gateways have changed is purged some seconds later: they may have ended before', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   const { downstreams, receiver } = await start(async () => ({ entries: 0, unacknowledged: false }))
-  await expect.poll(() => receiver.received.length).toBe(2)
+  someSecondsLater()
+  await receiver.until(() => receiver.received.length === 2)
   downstreams.contacted([dropped])
-  await expect.poll(() => receiver.received.length).toBe(3)
+  someSecondsLater()
+  await receiver.until(() => receiver.received.length === 3)
   expect(receiver.received[2]?.headers['xkey-purge']?.split(' ')).toHaveLength(2)
 })
 

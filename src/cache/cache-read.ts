@@ -100,7 +100,9 @@ export type CacheRead = {
   readonly compresses?: boolean
   /** Tags of a complete response before it is stored; for an empty one, the tags that follow from the request. Must not throw. */
   readonly tags: (response: GatewayResponse & { readonly content: Buffer }) => readonly string[]
-  /** Can the target give this response? If not, only the client that fetched it gets it. Absent: always. */
+  /** Where requests with one key may be spelled differently: what of this one is sent beside its headers. */
+  readonly sentContent?: string | undefined
+  /** Can the target give this response? If not, only requests that send the same get it. Absent: always. */
   readonly isReadable?: (response: GatewayResponse & { readonly content: Buffer }) => boolean
   /** Does a later configuration have another service in the place of its own? Then no other reader gets its response. Absent: never. */
   readonly isOutOfConfiguration?: () => boolean

@@ -14,7 +14,13 @@ import type { HitForMiss } from '../store/hit-for-miss.ts'
 import { isSuperseded } from '../store/response-storage.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
 import type { InvalidationLog } from '../store/tag-index.ts'
-import type { CollapsedFetch, FetchOutcome, StreamingOutcome, UnshareableOutcome } from './collapse.ts'
+import type {
+  CollapsedFetch,
+  FetchOutcome,
+  ShareableOutcome,
+  StreamingOutcome,
+  UnshareableOutcome,
+} from './collapse.ts'
 
 /** Why a reader's response has to be fetched, and which stored response could be validated or served on error. */
 export type FetchNeeded = Extract<Reuse, { step: 'join' }>
@@ -47,7 +53,9 @@ const retryAfterFailure: AfterOutcome = { step: 'lookup-again', alone: false, af
 
 /** Would the upstream be sent the same request for both? */
 const sendsTheSame = (read: CacheRead, other: CacheRead): boolean => {
-  if (read === other || read.headers === other.headers) return true
+  if (read === other) return true
+  if (read.sentContent !== other.sentContent) return false
+  if (read.headers === other.headers) return true
   const names = Object.keys(read.headers)
   const otherNames = Object.keys(other.headers)
   if (names.length !== otherNames.length) return false
@@ -147,6 +155,11 @@ export class OutcomeDecision {
     return respond(() => this.#responder.collapsed(stored, read, need.reason, at))
   }
 
+  /** What the target cannot give, such as the page of a firewall, may be for the request that was sent. */
+  #afterShareable({ stored, notStored }: ShareableOutcome, waiting: WaitingReader): AfterOutcome {
+    return notStored === 'unreadable' && mayRetry(waiting) ? retryAfterFailure : this.#share(stored, waiting)
+  }
+
   #afterServerError(stored: StoredResponse, waiting: WaitingReader): AfterOutcome {
     const { read, need, isLeader, fetch } = waiting
     const stale = this.#staleOnError(waiting, 'server-error')
@@ -189,7 +202,7 @@ export class OutcomeDecision {
     const { read, need, isLeader } = waiting
     switch (outcome.kind) {
       case 'shareable':
-        if (!isLeader) return this.#share(outcome.stored, waiting)
+        if (!isLeader) return this.#afterShareable(outcome, waiting)
         this.#hitForMiss.delete(read.key)
         return respond(() => this.#responder.fetched(outcome, read, need.reason, readClock(this.#clock)))
       case 'unshareable':

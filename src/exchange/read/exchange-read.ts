@@ -95,6 +95,12 @@ export class ExchangeRead implements CacheRead {
     return this.#context.client.address
   }
 
+  get sentContent(): string | undefined {
+    const { meaning, query, content } = this.#context
+    if (meaning === undefined) return undefined
+    return Buffer.isBuffer(content) ? `${query}\n${content.toString('latin1')}` : query
+  }
+
   get contentId(): string {
     return this.#context.service.responses.contentId()
   }

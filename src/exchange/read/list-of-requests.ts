@@ -52,7 +52,8 @@ export const responseList = async (
     const response = await bufferedResponse(await run(itemOf(list, content, index)), maxBytes, reservation)
     const read = response.content ?? Buffer.alloc(0)
     bytes += Buffer.isBuffer(read) ? read.length : maxBytes
-    if (!Buffer.isBuffer(read) || bytes > maxBytes) {
+    // What was reserved for reading it is given back, but it is held until the last one is there.
+    if (!Buffer.isBuffer(read) || bytes > maxBytes || !reservation.reserve(read.length)) {
       discard(response.content)
       throw new GatewayError('overloaded', { retryAfterSeconds: 1 })
     }

@@ -3149,7 +3149,7 @@ final class Trellis_Tags {
 			},
 			$query
 		);
-		$sql = preg_replace( '~/\*.*?\*/~s', ' ', str_replace( '`', '', (string) $sql ) );
+		$sql = rtrim( preg_replace( '~/\*.*?\*/~s', ' ', str_replace( '`', '', (string) $sql ) ), "; \t\r\n" );
 		preg_match_all( "/(?<![\\w$])$prefix(?:\\d+_)?(\\w+)|\\b(?:FROM|JOIN)\\s+(?!$prefix)(\\w+)/i", $sql, $found );
 		$names = array_filter( array_merge( $found[1], $found[2] ) );
 		if ( 1 === count( $names ) && $this->read_rows( (string) reset( $names ), $sql, $strings, $prefix ) ) {

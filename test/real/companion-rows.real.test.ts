@@ -39,6 +39,12 @@ const plugin = `<?php add_action( 'init', function () {
 			$GLOBALS['wpdb']->get_results( $_GET['kinds'] ? "SELECT * FROM wp_yoast_indexable WHERE object_type = 'home-page' LIMIT 1" : "SELECT MAX(object_last_modified) FROM wp_yoast_indexable WHERE object_type = 'home-page'" );
 		} );
 	}
+	if ( isset( $_GET['ended'] ) ) {
+		add_action( 'rest_api_init', function () {
+			$GLOBALS['wpdb']->get_var( "SELECT MAX( post_modified_gmt ) FROM wp_posts WHERE post_type IN ( 'shelf', 'board' );" );
+			$GLOBALS['wpdb']->get_var( "SELECT name FROM wp_acme WHERE owner_id = 3 ; \n" );
+		} );
+	}
 	if ( isset( $_GET['acme'] ) ) {
 		add_action( 'rest_api_init', function () {
 			global $wpdb;
@@ -71,6 +77,14 @@ describeWith('php', 'rows of tables of plugins', () => {
     expect(tags).toContain(';complete;')
     expect(tags).toContain(named)
     expect(tags.includes('r=')).toBe(acme === '1')
+  })
+
+  test('a statement that ends in a semicolon names the rows and lists that it names without one', async () => {
+    const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?ended=1`)
+    const tags = response.headers.get('trellis-tags') ?? ''
+    expect(tags).toContain('r=acme:owner_id:3')
+    expect(tags).toContain('x:shelf:any,x:board:any')
+    expect(tags).not.toContain('x:any:any')
   })
 
   test('a response names rows by their kind, unless it shows a column that no other response shows', async () => {

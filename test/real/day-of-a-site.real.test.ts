@@ -19,10 +19,19 @@ const tell = (line: string): void => {
 
 const ratio = ({ hits, reads: all }: DayOutcome['all']): number => (all === 0 ? 0 : hits / all)
 
-const report = (day: DayName, { all, REST, GraphQL, older, compared, misses, left }: DayOutcome): void => {
+const report = (
+  day: DayName,
+  { all, REST, GraphQL, older, compared, misses, causes, left }: DayOutcome,
+): void => {
   tell(
     `${day}: hit ratio ${ratio(all).toFixed(3)} of ${all.reads} reads (REST ${ratio(REST).toFixed(3)}, GraphQL ${ratio(GraphQL).toFixed(3)}), ${older.length} of ${compared} compared older`,
   )
+  const changed = [...causes.values()].reduce((sum, cause) => sum + cause.changed, 0)
+  tell(
+    `  ${all.reads - all.hits} misses, of which ${changed} got another response than the read before; ${ratio({ reads: all.reads - changed, hits: all.hits }).toFixed(3)} of the other reads were hits`,
+  )
+  for (const [cause, count] of [...causes].sort(([, one], [, other]) => other.misses - one.misses))
+    tell(`  ${count.misses} misses, ${count.changed} of changed responses: ${cause}`)
   for (const [name, { times: sent, before, after }] of [...left].sort())
     tell(`  ${name}: ${sent} times, ${(after / before).toFixed(3)} of the stored responses stay`)
   if (process.env['SHOW_MISSES'] === undefined) return

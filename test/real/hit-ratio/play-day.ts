@@ -1,10 +1,13 @@
+import type { Push } from '../companion/intake.ts'
 import { confirmPushes, forAll } from '../companion/keep.ts'
 import { createRandom, type Random } from '../promise-fuzz/random.ts'
 import { type DayName, daySets, pluginSets } from '../sites/archives.ts'
 import { graphqlEndpoint, interfaceRoot, openWorld, type World } from '../sites/open-world.ts'
 import { type DayEvent, eventsOfDay, type RoundOfEvents } from './day-events.ts'
 import { headlessPages, type Page, restPages, type Target } from './day-targets.ts'
+import { type CauseCount, MissCauses, type Reply } from './miss-causes.ts'
 import { byZipf } from './mix.ts'
+import { whyDropped } from './why-dropped.ts'
 
 type DayOptions = {
   readonly day: DayName
@@ -26,6 +29,8 @@ export type DayOutcome = {
   compared: number
   /** By kind of read and Cache-Status: reads that were no hits. */
   readonly misses: Map<string, number>
+  /** The same by what was the cause. */
+  readonly causes: ReadonlyMap<string, CauseCount>
   /** By event: how often it was sent, stored responses before it, and after it. */
   readonly left: Map<string, { times: number; before: number; after: number }>
 }
@@ -33,8 +38,6 @@ export type DayOutcome = {
 const readsOfRound = 100
 /** Of a round, by a crawler that reads all pages in turn. */
 const readsOfCrawler = 5
-
-type Reply = { readonly isHit: boolean; readonly status: string; readonly text: string }
 
 /** Addresses differ by their ports alone, and their spelling of slashes; how long a query took is in its extensions. */
 const comparable = (text: string): string =>
@@ -61,40 +64,40 @@ const read = async (origin: string, target: Target, headers: Record<string, stri
 const unstored = { Cookie: 'day=1' }
 
 class Day {
-  readonly outcome: DayOutcome = {
-    all: { reads: 0, hits: 0 },
-    REST: { reads: 0, hits: 0 },
-    GraphQL: { reads: 0, hits: 0 },
-    older: [],
-    compared: 0,
-    misses: new Map(),
-    left: new Map(),
-  }
+  readonly outcome: DayOutcome
   readonly #world: World
+  readonly #causes: MissCauses
 
-  constructor(world: World) {
+  constructor(world: World, causes: MissCauses) {
     this.#world = world
+    this.#causes = causes
+    this.outcome = {
+      all: { reads: 0, hits: 0 },
+      REST: { reads: 0, hits: 0 },
+      GraphQL: { reads: 0, hits: 0 },
+      older: [],
+      compared: 0,
+      misses: new Map(),
+      causes: causes.counts,
+      left: new Map(),
+    }
   }
 
   /** Sends it, and waits until the gateway has been told of what went past it. */
   async send({ name, send }: DayEvent): Promise<void> {
     const { site, gateway, withCompanion } = this.#world
     const count = site.intake.pushes.length
-    const shows = process.env['SHOW_DROPPED'] !== undefined
-    const urls = shows ? await this.#storedUrls() : new Set<string>()
     const before = await gateway.metric('trellis_cache_entries')
+    const stored = await this.#storedPaths()
     await send()
-    if (withCompanion) await confirmPushes(gateway, site.intake.pushes.slice(count))
+    const pushes = site.intake.pushes.slice(count)
+    if (withCompanion) await confirmPushes(gateway, pushes)
     const after = await gateway.metric('trellis_cache_entries')
-    if (shows) {
-      const now = await this.#storedUrls()
-      const dropped = [...urls].filter((url) => !now.has(url))
-      const reported = site.intake.pushes.slice(count).flatMap(({ changes }) => changes)
-      if (dropped.length > 0 || before !== after)
-        process.stdout.write(
-          `${name} dropped ${dropped.length} of ${urls.size}: ${dropped.join(' ')}; reported: ${JSON.stringify(reported)}\n`,
-        )
-    }
+    const now = await this.#storedPaths()
+    const dropped = [...stored].filter((path) => !now.has(path))
+    this.#causes.dropped(dropped, name)
+    if (process.env['SHOW_DROPPED'] !== undefined && dropped.length > 0)
+      await this.#tellDropped(`${name} dropped ${dropped.length} of ${stored.size}`, dropped, pushes)
     const left = this.outcome.left.get(name) ?? { times: 0, before: 0, after: 0 }
     this.outcome.left.set(name, {
       times: left.times + 1,
@@ -103,10 +106,26 @@ class Day {
     })
   }
 
-  async #storedUrls(): Promise<ReadonlySet<string>> {
+  /** Of the interface; queries have one address together, and are missing. */
+  async #storedPaths(): Promise<ReadonlySet<string>> {
     const response = await fetch(`${this.#world.gateway.adminAddress}/cache/entries?limit=1000`)
     const { entries } = (await response.json()) as { readonly entries: readonly { readonly url: string }[] }
-    return new Set(entries.map(({ url }) => url))
+    const urls = entries.map(({ url }) => url).filter((url) => url.includes(interfaceRoot))
+    return new Set(urls.map((url) => url.slice(url.indexOf(interfaceRoot) + interfaceRoot.length)))
+  }
+
+  /** By the tags that they have in common with what was reported; they are read once more for that. */
+  async #tellDropped(title: string, dropped: readonly string[], pushes: readonly Push[]): Promise<void> {
+    const byTags = new Map<string, string[]>()
+    await forAll(dropped, async (path) => {
+      const response = await fetch(`${this.#world.site.origin}${interfaceRoot}${path}`)
+      await response.arrayBuffer()
+      const tags = whyDropped(response.headers.get('trellis-tags') ?? '', pushes).join(', ')
+      byTags.set(tags, [...(byTags.get(tags) ?? []), path])
+    })
+    process.stdout.write(`${title}\n`)
+    for (const [tags, paths] of [...byTags].sort(([, one], [, other]) => other.length - one.length))
+      process.stdout.write(`  ${paths.length} by ${tags}: ${paths.join(' ')}\n`)
   }
 
   /** Reads, counts, and returns the hits. */
@@ -121,6 +140,7 @@ class Day {
         count.reads += 1
         count.hits += Number(reply.isHit)
       }
+      this.#causes.read(target, reply)
       if (reply.isHit) hits.set(target, reply.text)
       else {
         const reason = reply.status.replace(/^trellis; ?/, '').replaceAll(/; ?(?:ttl|key)=[^;]*/g, '')
@@ -190,13 +210,15 @@ export const playDay = async (options: DayOptions): Promise<DayOutcome> => {
     const pages = all.slice(0, options.pages ?? all.length)
     const nextEvents = await eventsOfDay(world, products, random)
     const targets = pages.flatMap(({ rest, query }) => (query === undefined ? [rest] : [rest, query]))
-    const warmUp = new Day(world)
+    const causes = new MissCauses()
+    const warmUp = new Day(world, causes)
     // What is done for the first time is noted in the database, which drops more than later times: passwords, the editor's screen.
     for (const { changes, others } of [nextEvents(), nextEvents()])
       for (const event of [...changes, ...others]) await warmUp.send(event)
     // What a first reading stores for later ones keeps some of them from being stored.
     for (let pass = 0; pass < 3; pass += 1) await warmUp.read(targets)
-    const day = new Day(world)
+    causes.emptied()
+    const day = new Day(world, causes)
     const nextTarget = wantedTargets(pages, random)
     for (let done = 0; done < reads; done += readsOfRound)
       await playRound(

@@ -13,16 +13,23 @@ test('what a list of queries holds while one of them is slow counts as buffered,
     const isBig = content.includes('big')
     if (!isBig) await latch.opened
     const data = isBig ? 'x'.repeat(bytes) : 'y'
-    wire.respond({ headers: { 'Content-Type': 'application/json' }, content: JSON.stringify({ data }) })
+    const headers = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
+    wire.respond({ headers, content: JSON.stringify({ data }) })
   })
   onTestFinished(() => origin.close())
   const gateway = await startTestGateway({
-    services: { graph: { contract: 'graphql', upstream: { targets: [origin.origin] } } },
+    services: {
+      graph: {
+        contract: 'graphql',
+        upstream: { targets: [origin.origin] },
+        cache: { rules: [{ match: 'query *', ttl: '1h' }] },
+      },
+    },
   })
   onTestFinished(() => gateway.close())
   const list = fetch(`${gateway.publicAddress}/graphql`, {
     method: 'POST',
-    headers: { 'Content-Type': 'application/json', Authorization: 'Bearer x' },
+    headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify([{ query: '{ big }' }, { query: '{ slow }' }]),
   })
   await expect

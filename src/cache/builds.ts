@@ -17,12 +17,16 @@ const overheadOfHolder = 100
 
 const hashedPerTurn = 4 * 1024 * 1024
 const releasedPerTurn = 1_000
+/** Of reads that an invalidation is compared with, each by its key: some two milliseconds. */
+const comparedPerTurn = 2_000
 
 /** What one URL gave a build. */
 type BuildRead = TagHolder & {
   /** As the build sent it; several URLs may have one key. */
   readonly url: string
   readonly varyKey: string
+  /** Rises with each read. */
+  readonly order: number
   /** Undefined: the response was not one that can be compared, and counts as changed. */
   readonly digest: string | undefined
   /** How many builds have it: a build shares what it takes over with the one that it follows. */
@@ -88,6 +92,12 @@ export class Builds {
   /** Least recently used first. */
   readonly #builds = new Map<string, Build>()
   readonly #index = createTagIndex<BuildRead>()
+  /** Of all builds, oldest first: those not in doubt, and some that are by now. */
+  readonly #current = new Set<BuildRead>()
+  /** Under way, for invalidations that no tag describes. */
+  readonly #walks = new Set<Generator<undefined, void>>()
+  #walking: Promise<void> | undefined
+  #lastOrder = 0
   /** No build has them; they are still in the index. */
   readonly #released: BuildRead[] = []
   #isSweeping = false
@@ -99,6 +109,7 @@ export class Builds {
 
   /** `since`: what of its reads has not changed counts as read by the new build. */
   begin(id: string, since: string | undefined): void {
+    this.#endWalks()
     const followed = since === undefined ? undefined : this.#use(since)
     const build = new Build(this.#now())
     this.#builds.set(id, build)
@@ -130,17 +141,16 @@ export class Builds {
     for (const tag of tags) for (const read of this.#index.holders(tag)) read.doubtfulSince ??= now
   }
 
+  /** For what no tag describes. Reads that are recorded from here on show the state after it. */
   invalidatedWhere(isMeant: (key: string) => boolean): void {
-    const now = this.#now()
-    // Builds that follow each other share their reads.
-    const reads = new Set<BuildRead>()
-    for (const build of this.#builds.values()) for (const read of build.reads.values()) reads.add(read)
-    for (const read of reads)
-      if (read.doubtfulSince === undefined && isMeant(read.key)) read.doubtfulSince = now
+    if (this.#current.size === 0) return
+    this.#walks.add(this.#walk(isMeant, this.#now(), this.#lastOrder))
+    this.#walking ??= this.#walkInTurns()
   }
 
   /** Keys of the reads in doubt that can be compared. */
-  doubtful(id: string): readonly string[] {
+  async doubtful(id: string): Promise<readonly string[]> {
+    await this.#walking
     const reads = [...(this.#builds.get(id)?.reads.values() ?? [])]
     const doubtful = reads.filter(
       (read) => read.digest !== undefined && read.changedSince === undefined && !isCurrent(read),
@@ -169,10 +179,12 @@ export class Builds {
       hashedBytes += stored.content.length + overheadBytes
       this.#compared(build, name, read, stored, true)
     }
+    await this.#walking
   }
 
   /** `isConnected`: invalidations of other processes arrive. */
   report(id: string, isConnected: boolean): BuildReport | undefined {
+    this.#endWalks()
     const build = this.#use(id)
     if (build === undefined) return undefined
     const { reads, lastReadAt, isOverflowed } = build
@@ -187,6 +199,31 @@ export class Builds {
       lastReadAt,
       isOverflowed,
     }
+  }
+
+  /** Puts in doubt what was recorded up to `last` and is meant; yields where requests may be served. */
+  *#walk(isMeant: (key: string) => boolean, since: number, last: number): Generator<undefined, void> {
+    let compared = 0
+    for (const read of this.#current) {
+      if (read.order > last) return
+      if (read.doubtfulSince === undefined && isMeant(read.key)) read.doubtfulSince = since
+      if (read.doubtfulSince !== undefined) this.#current.delete(read)
+      compared += 1
+      if (compared % comparedPerTurn === 0) yield
+    }
+  }
+
+  async #walkInTurns(): Promise<void> {
+    for (const walk of this.#walks) {
+      while (walk.next().done !== true) await setImmediate()
+      this.#walks.delete(walk)
+    }
+    this.#walking = undefined
+  }
+
+  /** What is told must not wait for another turn: the rest of a walk that has begun since the last one was waited for. */
+  #endWalks(): void {
+    for (const walk of this.#walks) while (walk.next().done !== true);
   }
 
   #use(id: string): Build | undefined {
@@ -225,6 +262,7 @@ export class Builds {
         positions: undefined,
         number: 0,
         varyKey: '',
+        order: this.#nextOrder(),
         digest: undefined,
         holders: 0,
         doubtfulSince: undefined,
@@ -242,11 +280,17 @@ export class Builds {
       positions: undefined,
       number: 0,
       varyKey: stored.varyKey,
+      order: this.#nextOrder(),
       digest: digestOf(stored),
       holders: 0,
       doubtfulSince,
       changedSince: undefined,
     }
+  }
+
+  #nextOrder(): number {
+    this.#lastOrder += 1
+    return this.#lastOrder
   }
 
   /** The same content clears the doubt. Another one is never forgotten: pages were made of the first. */
@@ -269,6 +313,7 @@ export class Builds {
     this.#hold(build, name, read)
     build.inherited.delete(name)
     this.#index.add(read)
+    if (read.doubtfulSince === undefined) this.#current.add(read)
     this.#bytes += weightOf(read)
   }
 
@@ -284,6 +329,7 @@ export class Builds {
     this.#bytes -= overheadOfHolder
     if (read.holders > 0) return false
     this.#bytes -= weightOf(read)
+    this.#current.delete(read)
     return true
   }
 

@@ -169,7 +169,7 @@ export class Cache {
     return this.#builds.reading(id, url, key)
   }
 
-  doubtfulOfBuild(id: string): readonly string[] {
+  doubtfulOfBuild(id: string): Promise<readonly string[]> {
     return this.#builds.doubtful(id)
   }
 

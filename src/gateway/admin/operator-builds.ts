@@ -23,7 +23,7 @@ export const respondToBuildQuestion = async (
   fetch: (targets: readonly WarmTarget[]) => Promise<unknown>,
 ): Promise<BuildReport | null> => {
   if (of !== undefined) {
-    const parts = cache.doubtfulOfBuild(of).map(partsOfKey)
+    const parts = (await cache.doubtfulOfBuild(of)).map(partsOfKey)
     await fetch(parts.filter(({ partition }) => partition === 'public'))
     await cache.compareBuild(of)
   }

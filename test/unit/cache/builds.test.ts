@@ -1,6 +1,7 @@
+import { setImmediate } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Builds } from '../../../src/cache/builds.ts'
-import { cacheKey } from '../../../src/cache/cache-read.ts'
+import { cacheKey, partsOfKey } from '../../../src/cache/cache-read.ts'
 import {
   createStoredResponse,
   type StoredResponse,
@@ -65,14 +66,59 @@ describe('reads of builds', () => {
     read('a', '/1', 'x', ['post-1'])
     read('a', '/2', 'y', ['post-2'])
     builds.invalidatedWhere(() => true)
-    expect(builds.doubtful('a')).toEqual([keyOf('/1'), keyOf('/2')])
+    expect(await builds.doubtful('a')).toEqual([keyOf('/1'), keyOf('/2')])
     await builds.compare('a', (key) => [
       key === keyOf('/1') ? stored('/1', 'x', ['post-1']) : stored('/2', 'z'),
     ])
     expect(changed('a')).toEqual(['/2'])
-    expect(builds.doubtful('a')).toEqual([])
+    expect(await builds.doubtful('a')).toEqual([])
     builds.invalidated(['post-1'])
     expect(changed('a')?.toSorted()).toEqual(['/1', '/2'])
+  })
+
+  describe('an invalidation that no tag describes', () => {
+    const reads = 10_000
+    let compared: number
+    const isMeant = (key: string): boolean => {
+      compared += 1
+      return partsOfKey(key).target !== '/7'
+    }
+    beforeEach(() => {
+      compared = 0
+      for (let nth = 0; nth < reads; nth += 1) read('a', `/${nth}`, 'x', [`post-${nth}`])
+    })
+
+    test('is compared with at most 2,000 reads in a turn', async () => {
+      builds.invalidatedWhere(isMeant)
+      const turns: number[] = []
+      for (let before = -1; compared > before; ) {
+        turns.push(compared - Math.max(before, 0))
+        before = compared
+        await setImmediate()
+      }
+      expect(turns).toEqual(Array.from({ length: reads / 2_000 }, () => 2_000))
+      expect(changed('a')).toHaveLength(reads - 1)
+    })
+
+    test('is compared with no read again that it has put in doubt', async () => {
+      for (const builder of ['b', 'c', 'd']) builds.begin(builder, 'a')
+      builds.invalidatedWhere(isMeant)
+      expect(await builds.doubtful('a')).toHaveLength(reads - 1)
+      builds.invalidatedWhere(isMeant)
+      await builds.doubtful('a')
+      expect(compared).toBe(reads + 1)
+    })
+
+    test('is in the next report as a whole, and reaches nothing that is read after it', async () => {
+      builds.invalidatedWhere(isMeant)
+      read('a', '/new', 'x')
+      expect(changed('a')).toHaveLength(reads - 1)
+      await builds.doubtful('a')
+      expect(changed('a')).not.toContain('/new')
+      builds.invalidatedWhere(isMeant)
+      builds.begin('b', 'a')
+      expect(builds.report('b', true)).toMatchObject({ reads: 1 })
+    })
   })
 
   test('headers count, but not those that differ each time', () => {

@@ -185,7 +185,7 @@ type ForwardedStatus = {
 
 export const cacheName = 'trellis'
 
-export const forwardedStatus = (forwarded: ForwardedStatus): string => {
+export const forwardedCacheStatus = (forwarded: ForwardedStatus): string => {
   let text = `${cacheName}; fwd=${forwarded.reason}`
   if (forwarded.status !== undefined) text += `; fwd-status=${forwarded.status}`
   if (forwarded.ttlSeconds !== undefined) text += `; ttl=${forwarded.ttlSeconds}`

@@ -112,8 +112,8 @@ export class Cache {
   }
 
   /** See CacheInvalidation for these. */
-  invalidate(tags: readonly string[], by?: InvalidationCause, shownBy?: string): number {
-    return this.#invalidation.invalidate(tags, by, shownBy)
+  invalidate(tags: readonly string[], by?: InvalidationCause, byRequest?: string): number {
+    return this.#invalidation.invalidate(tags, by, byRequest)
   }
 
   quarantine(tags: readonly string[], forMs: number): void {

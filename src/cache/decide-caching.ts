@@ -8,13 +8,13 @@ import { type CookiePolicy, carriesIdentity } from './cookies.ts'
 const none: readonly string[] = []
 
 /** The program runs its scheduled tasks for the request. */
-const runsTasks = 'cron'
+const tasksReason = 'cron'
 
 /**
  * With these a GET may change something: the route creates, the program runs scheduled tasks, takes the GET for a write, or performs an
  * action of its administration.
  */
-const actingReasons = ['creating-read', 'acting-script', runsTasks, 'method-override', 'nonce'] as const
+const actingReasons = ['creating-read', 'acting-script', tasksReason, 'method-override', 'nonce'] as const
 
 /** Why the response to a target cannot be shared, or why a GET may change something. */
 export type UncacheableReason =
@@ -29,7 +29,7 @@ const acting: ReadonlySet<UncacheableReason> = new Set(actingReasons)
 export const isActing = (uncacheableReason: UncacheableReason): boolean => acting.has(uncacheableReason)
 
 export const startsTasks = (uncacheableReason: UncacheableReason | undefined): boolean =>
-  uncacheableReason === runsTasks
+  uncacheableReason === tasksReason
 
 /** `rfc-shared-cache` does all that RFC 9111 allows a shared cache; `safe` stores less (see docs/caching.md). */
 export type CacheProfile = 'safe' | 'rfc-shared-cache'
@@ -64,7 +64,7 @@ export type CachePolicy = CookiePolicy & {
   /** Absent for services without a change feed. */
   readonly feedLifetime?: FeedLifetime | undefined
   /** Request headers (lower case) that make no difference to a response, whatever their names look like. */
-  readonly harmlessFields?: readonly string[]
+  readonly harmlessHeaders?: readonly string[]
   /** Response headers (lower case) that carry no token of their reader though their names look so. */
   readonly harmlessResponseHeaders?: readonly string[]
   /** Request headers (lower case) that are credentials though their names do not look so. */
@@ -74,7 +74,7 @@ export type CachePolicy = CookiePolicy & {
   /** Then a token of the request expires, for which the response is stored; milliseconds since 1970. Absent without one. */
   readonly endsAt?: number
   /** Declared for a GET that changes something, or a POST that does not; undefined: by the method (RFC 9110 §9.2.1). */
-  readonly effect?: 'writes' | 'safe' | undefined
+  readonly declaredEffect?: 'writes' | 'safe' | undefined
 }
 
 export type BypassReason =
@@ -142,7 +142,7 @@ const forbidsStoring = (headers: RequestHeaders): boolean =>
 /** How responses to a credential are stored; undefined for a request without a credential that a response may depend on. */
 const decideCredential = (
   { headers, identity }: CachingFacts,
-  { harmlessFields: harmlessHeaders, credentialHeaders }: CachePolicy,
+  { harmlessHeaders, credentialHeaders }: CachePolicy,
   scope: CacheRule['scope'],
   strip: readonly string[],
 ): CachingDecision | undefined => {
@@ -168,7 +168,7 @@ const withKeyedHeaders = (
   policy: CachePolicy,
 ): CachingDecision => {
   if (decision.kind !== 'read') return decision
-  const { harmlessFields: harmlessHeaders = none, declaredHeaders } = policy
+  const { harmlessHeaders = none, declaredHeaders } = policy
   const excepted = declaredHeaders === undefined ? harmlessHeaders : [...harmlessHeaders, ...declaredHeaders]
   const keyed = keyedHeaders(headers, excepted)
   return keyed === undefined ? decision : { ...decision, keyed }

@@ -261,11 +261,15 @@ export class CacheInvalidation {
   /**
    * To be called before a write is answered. The response of a fetch that started earlier is not stored if it has one of the tags,
    * and no later reader joins that fetch. Recorded first: the response of a fetch that ends from here on must not restore older data.
-   * `shownBy`: the request whose response shows the state after it (`ResponseHints`).
+   * `byRequest`: the request whose response shows the state after it (`ResponseHints`).
    */
-  invalidate(tags: readonly string[], by: InvalidationCause = 'write', shownBy?: string | undefined): number {
+  invalidate(
+    tags: readonly string[],
+    by: InvalidationCause = 'write',
+    byRequest?: string | undefined,
+  ): number {
     if (tags.length === 0) return 0
-    this.#log.record(tags, shownBy)
+    this.#log.record(tags, byRequest)
     this.#builds.invalidated(tags)
     const isLarge = this.#store.countWithTags(tags) > keysPerTurn
     const { entries, cut } = isLarge ? this.#drop(tags) : this.#deleteEach(tags)

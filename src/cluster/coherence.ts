@@ -87,8 +87,8 @@ const createLease = (leaseMs: number) => {
   }
 }
 
-/** Result of announcing a change to the other members. */
-type Broadcast = {
+/** How the broadcast of a change to the other members ended. */
+type BroadcastEnd = {
   /** Stored responses that other members dropped. */
   readonly entries: number
   /** This process cannot reach the ledger; the others get the change when it can again. */
@@ -107,7 +107,7 @@ export type Coherence = {
    * Await before a write is acknowledged: afterwards no member answers from memory with responses that the invalidations invalidate.
    * Apply the invalidations in this process first.
    */
-  broadcast(invalidations: readonly Invalidation[], write?: string): Promise<Broadcast>
+  broadcast(invalidations: readonly Invalidation[], write?: string): Promise<BroadcastEnd>
   /** Another member is known to have ended. */
   forget(member: string): void
   /** Why this process does not trust its memory; undefined when it does. */
@@ -161,7 +161,7 @@ class CoherenceMember implements Coherence {
     return this.#position
   }
 
-  async broadcast(invalidations: readonly Invalidation[], write: string | undefined): Promise<Broadcast> {
+  async broadcast(invalidations: readonly Invalidation[], write: string | undefined): Promise<BroadcastEnd> {
     const began = this.#options.clock.monotonic()
     this.#quarantines.record(invalidations, began)
     const { acknowledged, nothing } = this.#backlog.add(invalidations.map(encodeInvalidation), write)

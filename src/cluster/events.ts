@@ -13,7 +13,7 @@ export type CoherenceEvent =
   | { readonly kind: 'trust-lost'; readonly reason: NoLeaseReason }
   | { readonly kind: 'trust-regained' }
   | { readonly kind: 'invalidations-applied'; readonly invalidations: number }
-  /** Notes were missed: every stored response was dropped. */
+  /** Invalidations were missed: every stored response was dropped. */
   | { readonly kind: 'memory-dropped' }
   /** How long a write waited for the other members before it was acknowledged. */
   | { readonly kind: 'write-broadcast'; readonly outcome: BroadcastOutcome; readonly waitedSeconds: number }
@@ -42,7 +42,7 @@ export type SharedTierEvent =
   | { readonly kind: 'connection'; readonly state: 'up' | 'down' }
   | { readonly kind: 'store-trouble'; readonly trouble: StoreTrouble }
 
-/** `stale`: invalidated since it was stored. `refused`: see `TierRefusal`. `resting`: no lookups for a while after failures. */
+/** `outdated`: invalidated since it was stored. `refused`: see `TierRefusal`. `resting`: no lookups for a while after failures. */
 export const tierLookups = ['found', 'absent', 'outdated', 'refused', 'resting', 'failed'] as const
 export type TierLookup = (typeof tierLookups)[number]
 

@@ -41,7 +41,7 @@ export type LedgerPush =
       readonly writer: string
       readonly invalidations: readonly string[]
     }
-  /** An unverified message that there are new notes: sync to read them. */
+  /** An unverified message that there are new invalidations: sync to read them. */
   | { readonly kind: 'hint'; readonly epoch: string; readonly seq: number; readonly writer: string }
   | {
       readonly kind: 'applied'

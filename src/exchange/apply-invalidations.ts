@@ -22,7 +22,7 @@ export const applyInvalidations = (
   cache: Pick<Cache, 'invalidate' | 'quarantine' | 'purge'>,
   documentsStale: (service: string, collection: string) => void,
   by: Invalidator,
-  shownBy?: string | undefined,
+  byRequest?: string | undefined,
 ): number => {
   const dropped: string[] = []
   const quarantined = new Map<number, string[]>()
@@ -43,7 +43,7 @@ export const applyInvalidations = (
     const selector = { kind: 'prefix', service, prefixes: invalidations.map(({ prefix }) => prefix) } as const
     entries += cache.purge({ selector, mode, dryRun: false })
   }
-  if (dropped.length > 0) entries += cache.invalidate(dropped, by, shownBy)
+  if (dropped.length > 0) entries += cache.invalidate(dropped, by, byRequest)
   for (const [forMs, tags] of quarantined) {
     cache.quarantine(tags, forMs)
     entries += cache.invalidate(tags, by)

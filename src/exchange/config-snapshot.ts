@@ -1,5 +1,5 @@
 import { memoizeByObject } from '../http/memo.ts'
-import type { ReceiptNonce } from '../service/contract.ts'
+import type { ReceiptNonce, WriteReceipts } from '../service/contract.ts'
 import { createServiceTable, type ServiceTable } from '../service/service-table.ts'
 import { type Service, serviceAtHost } from './service.ts'
 
@@ -43,7 +43,7 @@ export class ConfigSnapshot {
   }
 
   /** Does the newest one have this service, with the same rules? */
-  has(service: Service): boolean {
+  newestHas(service: Service): boolean {
     return this.#newestSnapshot.services.some(({ memo }) => memo === service.memo)
   }
 
@@ -62,11 +62,21 @@ export class ConfigSnapshot {
     return this.#newestSnapshot.#sharing(address.servers)
   }
 
-  /** For one request that writes: of the receipts of the service, or of those that share its upstream; undefined where they have several. */
+  /** For one request that writes; undefined where no receipt is to be expected. */
   newReceiptNonce(service: Service): ReceiptNonce | undefined {
-    if (service.writeReceipts !== undefined) return service.writeReceipts.ask()
+    return this.#receiptsFor(service)?.ask()
+  }
+
+  /** Does a write to the service get a receipt of what it has changed? */
+  getsReceipts(service: Service): boolean {
+    return this.#receiptsFor(service)?.isCurrent() === true
+  }
+
+  /** Of the service, or of those that share its upstream; undefined where they have several. */
+  #receiptsFor(service: Service): WriteReceipts | undefined {
+    if (service.writeReceipts !== undefined) return service.writeReceipts
     const [first, ...others] = this.sharing(service).flatMap(({ writeReceipts }) => writeReceipts ?? [])
-    return others.every(({ key }) => key === first?.key) ? first?.ask() : undefined
+    return others.every(({ key }) => key === first?.key) ? first : undefined
   }
 
   /** Does one of the services at the same upstream have routes? */

@@ -1,4 +1,4 @@
-import { forwardedStatus } from '../cache/cache-read.ts'
+import { forwardedCacheStatus } from '../cache/cache-read.ts'
 import type { BypassReason } from '../cache/decide-caching.ts'
 import { unlimited } from '../http/bounds/byte-budget.ts'
 import type { HeaderLines } from '../http/headers/header-lines.ts'
@@ -70,22 +70,22 @@ const responded = async (deps: HandleDeps, requestContext: RequestContext): Prom
   // What is read of the body is counted until the response is there, or the head of one that streams.
   const reservation = request.content === undefined ? unlimited : deps.budget('request-body', client.address)
   try {
-    const validated = inSpan(
+    const validating = inSpan(
       deps.spans,
       requestContext,
       'validate',
       () => validate(matched, reservation, deps.report), // 400, 413, 415, 503
       (valid) => ('response' in valid ? valid.response : undefined),
     )
-    const ready = validated instanceof Promise ? await validated : validated
-    if ('response' in ready)
-      return withLimits(refusal(deps, requestContext, ready.code, ready.response), limitHeaders)
-    authorizeContent(ready, deps.report) // 401
-    const reply = act(deps, ready, decisionOf(deps, ready))
+    const validated = validating instanceof Promise ? await validating : validating
+    if ('response' in validated)
+      return withLimits(refusal(deps, requestContext, validated.code, validated.response), limitHeaders)
+    authorizeContent(validated, deps.report) // 401
+    const reply = act(deps, validated, decisionOf(deps, validated))
     const response = reply instanceof Promise ? await reply : reply
-    const coded = deps.compress?.(ready, response) ?? response
+    const coded = deps.compress?.(validated, response) ?? response
     const encoded = coded instanceof Promise ? await coded : coded
-    return withLimits(conditional(ready, encoded, deps.clock), limitHeaders) // 304, 412
+    return withLimits(conditional(validated, encoded, deps.clock), limitHeaders) // 304, 412
   } finally {
     reservation.release()
   }
@@ -167,7 +167,9 @@ const act = (deps: HandleDeps, requestContext: ValidatedContext, decision: Decis
       return inCache(async () => {
         const response = await forwardOutgoing(passedOn(requestContext))
         const { reason } = decision
-        return reason === undefined ? response : withStatus(response, { reason: 'bypass', detail: reason })
+        return reason === undefined
+          ? response
+          : withCacheStatus(response, { reason: 'bypass', detail: reason })
       })
     }
     case 'write':
@@ -176,18 +178,19 @@ const act = (deps: HandleDeps, requestContext: ValidatedContext, decision: Decis
       return inCache(async () => {
         const response = await write(deps, requestContext, forwardOutgoing)
         const { uncacheable } = decision
-        if (uncacheable !== undefined) return withStatus(response, { reason: 'bypass', detail: uncacheable })
+        if (uncacheable !== undefined)
+          return withCacheStatus(response, { reason: 'bypass', detail: uncacheable })
         // A write of which more is known says why it dropped less than everything.
         const detail = record.writeKind === 'unclassified' ? undefined : record.writeKind
-        return withStatus(response, { reason: 'method', detail })
+        return withCacheStatus(response, { reason: 'method', detail })
       })
   }
 }
 
-const withStatus = (
+const withCacheStatus = (
   response: GatewayResponse,
-  forwarded: Parameters<typeof forwardedStatus>[0],
-): GatewayResponse => withAdded(response, ['Cache-Status', forwardedStatus(forwarded)])
+  forwarded: Parameters<typeof forwardedCacheStatus>[0],
+): GatewayResponse => withAdded(response, ['Cache-Status', forwardedCacheStatus(forwarded)])
 
 /** Index, OPTIONS and batch. Each item of a batch is a request of its own. */
 const respondLocally = async (

@@ -95,7 +95,7 @@ export type ItemParts = {
   readonly receiptNonce: ReceiptNonce | undefined
 }
 
-/** A new exchange. It has all members of the later stages from the start, so that V8 uses one shape. */
+/** The context of a new request. It has all members of the later stages from the start, so that V8 uses one shape. */
 export const arrived = (
   parts: Omit<RequestContext, 'record' | 'identity' | keyof ItemParts>,
   item?: ItemParts,
@@ -143,7 +143,7 @@ export const arrived = (
   return context
 }
 
-/** Only `asIdentified`, `asMatched`, `asReady`, `asKeyed` and `asRecalled` write to a request. */
+/** Only `asIdentified`, `asMatched`, `asValidated`, `asKeyed` and `asRecalled` write to a request. */
 type Growing<Stage> = { -readonly [Name in keyof Stage]: Stage[Name] }
 
 /** Writes to the request itself. */
@@ -183,7 +183,7 @@ export type ValidatedContext = MatchedContext &
   }
 
 /** As `asMatched`: the same object again. */
-export const asReady = (
+export const asValidated = (
   context: MatchedContext,
   canonical: Pick<ValidatedContext, keyof ValidatedContext & keyof Canonical>,
   content: ValidatedContext['content'],

@@ -12,8 +12,9 @@ import { ownConditions, tagConditions } from './forward/tag-conditions.ts'
 import { passedOn } from './forward.ts'
 import type { CacheDeps } from './ports.ts'
 import type { ValidatedContext } from './request-context.ts'
-import { judgeWrite, nonceFor } from './write/no-change-claim.ts'
+import { judgeWrite } from './write/no-change-claim.ts'
 import { storablePost, storageOfPost } from './write/post-storage.ts'
+import { getsReceipt, nonceFor } from './write/receipt-nonce.ts'
 import { bodyOf, expectedBody, type ResponseBody } from './write/response-body.ts'
 import { mayHaveStarted, tasksStarted } from './write/scheduled-tasks.ts'
 import { WriteInvalidator } from './write/write-invalidator.ts'
@@ -75,8 +76,9 @@ const judge = async (write: Write): Promise<Next> => {
   const { claim } = judged
   write.context = judged.requestContext
   write.claim = claim
-  const isAsked = claim?.by === 'table' && nonceFor(context) !== undefined
-  if (claim === undefined || claim.shownBy !== undefined || isAsked) return 'register'
+  // A receipt knows more than the table.
+  const isOutdone = claim?.by === 'table' && getsReceipt(context)
+  if (claim === undefined || claim.confirmedBy !== undefined || isOutdone) return 'register'
   record.writeKind = claim.by
   return 'pass'
 }
@@ -91,7 +93,7 @@ const pass = async (write: Write): Promise<Next> => {
 const register = async (write: Write): Promise<Next> => {
   const { context, claim, deps } = write
   write.isTasksAlone = startsTasksAlone(context)
-  const neverDrops = write.isTasksAlone || (claim !== undefined && claim.shownBy === undefined)
+  const neverDrops = write.isTasksAlone || (claim !== undefined && claim.confirmedBy === undefined)
   write.invalidator = new WriteInvalidator(deps, context, neverDrops)
   // It remembers when the POST was sent.
   write.storablePost = storablePost(deps, context)

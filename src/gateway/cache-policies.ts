@@ -21,12 +21,11 @@ export const policiesByRule = (
   feedLifetime: FeedLifetime | undefined,
   cookieTable: CookieTable,
 ): Contract['policyFor'] => {
-  const { rules, ...cache } = service.cache
-  const harmlessHeaders = [...cache.harmlessFields, ...headersKeptByAccess(service)]
+  const { rules, harmlessFields, ...cache } = service.cache
   const settings = {
     ...cache,
-    harmlessFields: harmlessHeaders,
-    harmlessResponseHeaders: cache.harmlessFields,
+    harmlessHeaders: [...harmlessFields, ...headersKeptByAccess(service)],
+    harmlessResponseHeaders: harmlessFields,
     feedLifetime,
     cookieTable,
   }

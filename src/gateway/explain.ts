@@ -113,17 +113,14 @@ const mayInvalidate = (
 /** The headers that make a request credentialed, beside Authorization; `harmlessHeaders` can name them. */
 const credentialsIn = (
   headers: RequestHeaders,
-  { profile, harmlessFields: harmlessHeaders = [], credentialHeaders }: CachePolicy,
+  { profile, harmlessHeaders = [], credentialHeaders }: CachePolicy,
 ): Explanation => {
   const names = profile === 'safe' ? credentialHeadersOf(headers, harmlessHeaders, credentialHeaders) : []
   return names.length === 0 ? {} : { fieldsThatCountAsCredentials: names }
 }
 
 /** The headers whose values are part of the key; `harmlessHeaders` can name them. */
-const keyedIn = (
-  headers: RequestHeaders,
-  { profile, harmlessFields: harmlessHeaders = [] }: CachePolicy,
-): Explanation => {
+const keyedIn = (headers: RequestHeaders, { profile, harmlessHeaders = [] }: CachePolicy): Explanation => {
   const names = profile === 'safe' ? keyedHeadersOf(headers, harmlessHeaders) : []
   return names.length === 0 ? {} : { headersInTheKey: names }
 }
@@ -164,7 +161,7 @@ const spared = (
     ...(claim === undefined
       ? {}
       : {
-          invalidatesNothing: `${claim.by}: ${claim.text}, if its content${claim.shownBy === undefined ? ' fits' : ' and the answer fit'}`,
+          invalidatesNothing: `${claim.by}: ${claim.text}, if its content${claim.confirmedBy === undefined ? ' fits' : ' and the answer fit'}`,
         }),
   }
 }

@@ -48,20 +48,20 @@ const findEndpoint =
 
 const overrides = ['x-http-method-override', 'x-http-method', 'x-method-override'] as const
 
-const requestMeaning: Contract['meaning'] = (method, _query, fields) => {
-  const override = overrides.map((name) => requestHeader(fields, name)).find((value) => value !== undefined)
+const requestMeaning: Contract['methodMeant'] = (method, _query, headers) => {
+  const override = overrides.map((name) => requestHeader(headers, name)).find((value) => value !== undefined)
   return override === undefined || override.toUpperCase() === method
     ? { kind: 'method', method }
     : { kind: 'refused', detail: 'The method may not be overridden.' }
 }
 
 /** JSON in UTF-8 without a content coding is read; anything else, such as an upload, is forwarded as a write. */
-const planByContent = (method: string, taken: Endpoint, fields: RequestHeaders): ContentPlan => {
-  if (isGetOrHead(method)) return planByMediaType(method, taken, fields)
-  const type = requestHeader(fields, 'content-type')
+const planByContent = (method: string, taken: Endpoint, headers: RequestHeaders): ContentPlan => {
+  if (isGetOrHead(method)) return planByMediaType(method, taken, headers)
+  const type = requestHeader(headers, 'content-type')
   const isOtherCharset = /charset\s*=(?!\s*"?utf-?8\b)/i.test(type ?? '')
   const isRead =
-    essence(type) === 'application/json' && !isOtherCharset && fields['content-encoding'] === undefined
+    essence(type) === 'application/json' && !isOtherCharset && headers['content-encoding'] === undefined
   return isRead ? 'read' : 'stream'
 }
 
@@ -95,7 +95,7 @@ export const createGraphqlContract = (
     hasIndex: false,
     hasRoutes: true,
     options: 'upstream',
-    meaning: requestMeaning,
+    methodMeant: requestMeaning,
     sendsMethodOverride: false,
     wrongMethod: methodNotAllowed,
     challenge: undefined,

@@ -141,8 +141,8 @@ export class Documents {
   }
 
   read(text: string): DocumentReading {
-    const memoize = this.#byText.get(text)?.value
-    if (memoize !== undefined) return memoize
+    const memoized = this.#byText.get(text)?.value
+    if (memoized !== undefined) return memoized
     const reading = readDocument(text, this.#limits)
     // Texts over the limit are not kept.
     if (text.length <= this.#limits.maxBytes)

@@ -8,8 +8,8 @@ const json = 'application/json; charset=utf-8'
 const responseJson = 'application/graphql-response+json; charset=utf-8'
 
 /** GraphQL over HTTP §4.1: clients from before 2025 ask for application/json, or for nothing. */
-const contentTypeFor = (fields: RequestHeaders): string =>
-  (requestHeader(fields, 'accept') ?? '').toLowerCase().includes('application/graphql-response+json')
+const contentTypeFor = (headers: RequestHeaders): string =>
+  (requestHeader(headers, 'accept') ?? '').toLowerCase().includes('application/graphql-response+json')
     ? responseJson
     : json
 
@@ -42,8 +42,8 @@ export const graphqlShape: ErrorShape = {
   body: bodyOf,
   text: JSON.stringify,
   headers: () => [],
-  refusal: ({ headers: fields }, { status }) => ({
-    contentType: contentTypeFor(fields),
+  refusal: ({ headers }, { status }) => ({
+    contentType: contentTypeFor(headers),
     headers: [
       ...['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'],
       ...(status === 405 ? ['Allow', 'POST'] : []),

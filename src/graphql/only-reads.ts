@@ -1,6 +1,6 @@
 import { readDocument } from './document.ts'
 import type { DocumentLimits } from './limits.ts'
-import { type RequestReading, readBody, readItem } from './request.ts'
+import { type RequestReading, readGraphqlBody, readItem } from './request.ts'
 
 /** What is read of documents that other services send: about as long to parse as the longest body to read. */
 const limits: DocumentLimits = {
@@ -25,7 +25,7 @@ const isQuery = (reading: RequestReading): boolean => {
 
 /** Does a body in JSON ask for queries alone, whichever of its operations a server takes (GraphQL §2.3)? */
 export const onlyReads = (content: Buffer): boolean => {
-  const body = readBody(content, maxJsonDepth)
+  const body = readGraphqlBody(content, maxJsonDepth)
   if (body.kind !== 'batch') return isQuery(body)
   const { items } = body
   return items.length > 0 && items.length <= maxOperations && items.every((item) => isQuery(readItem(item)))

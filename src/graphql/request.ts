@@ -110,7 +110,7 @@ export const readItem = (text: JsonText): RequestReading => {
 export type BodyReading = RequestReading | { readonly kind: 'batch'; readonly items: readonly JsonText[] }
 
 /** Reads a JSON body: one request, or a list of them. */
-export const readBody = (content: Buffer, maxDepth: number): BodyReading => {
+export const readGraphqlBody = (content: Buffer, maxDepth: number): BodyReading => {
   if (!isUtf8(content)) return opaque
   const received = content.toString()
   // Not trimmed before: a byte order mark is no space of JSON.

@@ -8,7 +8,7 @@ import { limitRefusal, mutationByGet } from './errors.ts'
 import { refusedDocument } from './limits.ts'
 import { bodyOf, type CanonicalQuery, keyOf, type Meaning, meaningOf, urlQueryOf } from './meaning.ts'
 import { OperationNames } from './operation-names.ts'
-import { readBody, readItem, readQuery } from './request.ts'
+import { readGraphqlBody, readItem, readQuery } from './request.ts'
 
 /** Where the parameters are, and whether its method may write (GraphQL over HTTP §6, RFC 10008). */
 type Place = 'url' | 'safe-body' | 'body'
@@ -80,7 +80,7 @@ export class Requests {
     if (place === 'url') return this.#validation(sent, meaningOf(reading, this.#documents))
     // Of two places with parameters servers take one or the other.
     if (content === undefined || reading.kind !== 'empty') return this.#validation(sent, undetermined)
-    const body = readBody(content, this.#jsonDepth)
+    const body = readGraphqlBody(content, this.#jsonDepth)
     return body.kind === 'batch'
       ? this.#batchValidation(
           sent,

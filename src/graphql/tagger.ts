@@ -22,11 +22,11 @@ const isResult = (value: unknown): boolean =>
   !Object.hasOwn(value, 'hasNext')
 
 const isReadable = (
-  { status, headers: fields, content }: TaggedResponse,
+  { status, headers, content }: TaggedResponse,
   isFromOwnCache: Companion['isFromOwnCache'],
 ): boolean => {
-  if (status !== 200 || !mediaTypes.has(essence(headerValue(fields, 'content-type')))) return false
-  if (headerValue(fields, 'content-encoding') !== undefined) return false
+  if (status !== 200 || !mediaTypes.has(essence(headerValue(headers, 'content-type')))) return false
+  if (headerValue(headers, 'content-encoding') !== undefined) return false
   const value = parsedContent(content)
   return isResult(value) && !isFromOwnCache(value)
 }

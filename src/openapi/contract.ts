@@ -62,7 +62,7 @@ const policiesByOperation = (
       // Those of other operations too: a document does not say what an unexpected key changes.
       credentialHeaders: keyHeaders,
       declaredHeaders: headers.map((name) => name.toLowerCase()),
-      effect: effect === 'as-method' ? undefined : effect,
+      declaredEffect: effect === 'as-method' ? undefined : effect,
     }
   }
   return (method, path) => {
@@ -87,7 +87,7 @@ const described = {
   hasRoutes: true,
   // A document says whether its paths take OPTIONS.
   options: 'refused',
-  meaning: meaningByMethod,
+  methodMeant: meaningByMethod,
   sendsMethodOverride: false,
   wrongMethod: methodNotAllowed,
   items: plainItems,

@@ -138,8 +138,9 @@ export type Contract = {
   /** OPTIONS of a listed path, except preflights of CORS: the gateway answers it, or the upstream does, or it is refused. */
   readonly options: 'own' | 'upstream' | 'refused'
 
-  meaning(method: string, query: string, headers: RequestHeaders): RequestMeaning
-  /** Does the upstream get X-HTTP-Method-Override of a POST? `meaning` has then read it. */
+  /** Another method than the one in the request line may be meant. */
+  methodMeant(method: string, query: string, headers: RequestHeaders): RequestMeaning
+  /** Does the upstream get X-HTTP-Method-Override of a POST? `methodMeant` has then read it. */
   readonly sendsMethodOverride: boolean
   wrongMethod(row: Row): GatewayError
   /**
@@ -422,7 +423,9 @@ export type ReceiptNonce = {
 export type WriteReceipts = {
   /** The same for services that have the same token. */
   readonly key: string
-  /** Undefined while changes may be unknown. */
+  /** False while changes may be unknown. */
+  isCurrent(): boolean
+  /** Undefined unless it is current. */
   ask(): ReceiptNonce | undefined
   /** Have the changes of these rows been dropped in all processes? */
   hasApplied(rows: readonly string[]): boolean
@@ -443,7 +446,7 @@ export type NoChangeClaim = {
   /** By the media type, without parameters. Undefined: with such a content it is a write. */
   contentRule(mediaType: string): ContentRule | 'any' | undefined
   /** What must hold of the response too; undefined: nothing. */
-  readonly shownBy?: ((status: number, setCookies: readonly string[]) => boolean) | undefined
+  readonly confirmedBy?: ((status: number, setCookies: readonly string[]) => boolean) | undefined
 }
 
 /**

@@ -53,11 +53,12 @@ type EffectFacts = {
  */
 const writeReason = (
   contract: Pick<Contract, 'actsAsWrite' | 'hasRoutes'>,
-  { effect }: Pick<CachePolicy, 'effect'>,
+  { declaredEffect }: Pick<CachePolicy, 'declaredEffect'>,
   { method, effect: byContent, uncacheable, sharesRoutes }: EffectFacts,
 ): 'method' | 'declared' | UncacheableReason | undefined => {
-  if (effect === 'writes') return 'declared'
-  const writes = byContent === undefined ? !isSafe(method) && effect !== 'safe' : byContent === 'write'
+  if (declaredEffect === 'writes') return 'declared'
+  const writes =
+    byContent === undefined ? !isSafe(method) && declaredEffect !== 'safe' : byContent === 'write'
   if (writes) return 'method'
   const acts = uncacheable !== undefined && contract.actsAsWrite(uncacheable)
   return acts && (contract.hasRoutes || sharesRoutes()) ? uncacheable : undefined

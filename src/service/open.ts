@@ -93,7 +93,7 @@ export const createOpenContract = (
   hasIndex: false,
   hasRoutes: false,
   options: 'upstream',
-  meaning: meaningByHeader,
+  methodMeant: meaningByHeader,
   sendsMethodOverride: true,
   wrongMethod: methodNotAllowed,
   challenge: undefined,

@@ -59,7 +59,7 @@ export const routeOf = (
   { method: written, path, query, headers }: Incoming,
   find: Contract['find'] = contract.find,
 ): Routing => {
-  const meaning = contract.meaning(written, query, headers)
+  const meaning = contract.methodMeant(written, query, headers)
   if (meaning.kind === 'refused') {
     const { detail } = meaning
     return refused(detail, new GatewayError('ambiguous_request', { detail }))

@@ -136,7 +136,7 @@ export const failureKind = (
   }
 }
 
-export const leftAlone = (waitMs: number): GatewayError =>
+export const upstreamSuspended = (waitMs: number): GatewayError =>
   new GatewayError('upstream_suspended', { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) })
 
 const busyDetails: Partial<Record<QueueOutcome, string>> = {
@@ -144,5 +144,5 @@ const busyDetails: Partial<Record<QueueOutcome, string>> = {
   'arriving-share': 'Too many requests with incomplete bodies are waiting.',
 }
 
-export const busy = (why: QueueOutcome): GatewayError =>
+export const upstreamBusy = (why: QueueOutcome): GatewayError =>
   new GatewayError('upstream_busy', { detail: busyDetails[why], retryAfterSeconds: 1 })

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { interposePush, interposeRead } from '../http/interposed-streams.ts'
 import { resetCode } from './failure.ts'
 
 /**
@@ -6,23 +7,22 @@ import { resetCode } from './failure.ts'
  * one may be whose last octets were read: the failed assertion would end the process (nodejs/undici#5360). undici 8 needs Node 22.
  */
 const endWhenRead = (socket: Socket): void => {
-  const { push, read } = socket
   let hasEnd = false
   let isPushed = false
-  socket.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
+  interposePush(socket, (push, chunk, encoding) => {
     hasEnd ||= chunk === null
     isPushed = hasEnd
-    return push.call(socket, chunk, encoding)
-  }
-  socket.read = (size?: number): unknown => {
-    if (!hasEnd) return read.call(socket, size)
+    return push(chunk, encoding)
+  })
+  interposeRead(socket, (read, size) => {
+    if (!hasEnd) return read(size)
     // node:net reads nothing right after it has pushed the end, so that the end is emitted.
     const isOfPush = isPushed && size === 0
     isPushed = false
     if (isOfPush) return null
     // A read of everything emits the end, a read of as many octets as there are does not.
-    return read.call(socket, socket.readableLength > 0 ? (size ?? socket.readableLength) : size)
-  }
+    return read(socket.readableLength > 0 ? (size ?? socket.readableLength) : size)
+  })
 }
 
 /**
@@ -50,12 +50,11 @@ const reset = (): Error => Object.assign(new Error('read ECONNRESET'), { code: r
  * still has one. Nothing may have read the address before, because Node caches it.
  */
 export const detectResets = (socket: Socket): void => {
-  const { push } = socket
-  socket.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
-    if (chunk !== null || socket.remoteAddress !== undefined) return push.call(socket, chunk, encoding)
+  interposePush(socket, (push, chunk, encoding) => {
+    if (chunk !== null || socket.remoteAddress !== undefined) return push(chunk, encoding)
     socket.destroy(reset())
     return false
-  }
+  })
 }
 
 /** For every connection that undici reads from: no server can end the process. */

@@ -56,7 +56,7 @@ export const createUpstream = (
   const stopChecks = startProbes(options, targets, lookup, deps)
   const { minBytesPerSecond } = options
   const poll = createPacePoll({ minBytesPerSecond, slots, monotonic: deps.clock.monotonic })
-  const looks = setInterval(() => {
+  const poller = setInterval(() => {
     const nowMs = deps.clock.monotonic()
     for (const request of [...inFlight.all]) request.boundTotal(nowMs)
     poll([...inFlight.all])
@@ -90,12 +90,12 @@ export const createUpstream = (
       isClosing = true
       await inFlight.idle()
       // Nothing is in flight any more.
-      clearInterval(looks)
+      clearInterval(poller)
       await Promise.all(targets.all.map(({ pool }) => (pool.destroyed ? undefined : pool.close())))
     },
     async destroy(): Promise<void> {
       stopChecks()
-      clearInterval(looks)
+      clearInterval(poller)
       isClosing = true
       inFlight.abortAll(new GatewayError('shutting_down'))
       await Promise.all(targets.all.map(({ pool }) => pool.destroy()))

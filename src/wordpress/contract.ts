@@ -305,7 +305,7 @@ export const createSiteContract = (
     hasIndex: true,
     hasRoutes: true,
     options: 'own',
-    meaning: requestMeaning,
+    methodMeant: requestMeaning,
     sendsMethodOverride: true,
     // WordPress hides that there is something under the path.
     wrongMethod: () => new GatewayError('no_route'),

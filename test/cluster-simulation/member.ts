@@ -141,7 +141,7 @@ export const startMember = async (settings: MemberSettings, worker: WorkerLink |
     clock,
     report: ignore,
   })
-  const coherence = membership?.join({ cache, documentsStale: ignore, contacted: ignore })
+  const coherence = membership?.join({ cache, documentsStale: ignore, changedElsewhere: ignore })
   const writes = createWritesInFlight()
   const context = {
     clock,

@@ -370,7 +370,7 @@ const states: readonly ProtocolFault[] = [
 const fences: readonly ProtocolFault[] = [
   invalidation(
     'fence: a response that was requested before a write is stored',
-    '    this.#log.record(tags, shownBy)\n    this.#builds',
+    '    this.#log.record(tags, byRequest)\n    this.#builds',
     '    this.#builds',
   ),
   invalidation(

@@ -42,8 +42,8 @@ const delayedBytes = 65_536
 const delayedMs = 100
 
 /** How long a response is delayed: an error until it is whole, since something stale may be served instead. */
-const delayOf = (response: ResponseHead, isStored: boolean): number | undefined =>
-  isStored && !isServerError(response) ? delayedMs : undefined
+const delayOf = (response: ResponseHead, isStorable: boolean): number | undefined =>
+  isStorable && !isServerError(response) ? delayedMs : undefined
 
 const forwarded = (
   fetch: FetchRequest,
@@ -170,14 +170,14 @@ export class UpstreamFetch {
     })
   }
 
-  /** Stored, or a server error. */
+  /** Stored, or a server error that readers may share all the same. */
   #completeOrError(
     fetch: FetchRequest,
     upstream: UpstreamResponse,
     stored: StoredResponse,
-    isStored: boolean,
+    isStorable: boolean,
   ): FetchOutcome {
-    return isStored ? this.#complete(fetch, upstream, stored) : { kind: 'server-error', stored }
+    return isStorable ? this.#complete(fetch, upstream, stored) : { kind: 'server-error', stored }
   }
 
   /** The form in which the upstream sent it is kept, for clients that accept it. */
@@ -187,7 +187,7 @@ export class UpstreamFetch {
     codedContent: Buffer,
     coding: Decodable,
     content: Buffer,
-    isStored: boolean,
+    isStorable: boolean,
   ): FetchOutcome {
     const { response, times } = upstream
     const head = decodedHead(response)
@@ -195,7 +195,7 @@ export class UpstreamFetch {
       upstreamTag: headerValue(response.headers, 'etag'),
       forms: coding === 'deflate' ? [] : [{ coding, content: ownBytes(codedContent) }],
     })
-    return this.#completeOrError(fetch, upstream, stored, isStored)
+    return this.#completeOrError(fetch, upstream, stored, isStorable)
   }
 
   /**
@@ -207,13 +207,13 @@ export class UpstreamFetch {
     upstream: UpstreamResponse,
     content: Buffer | Readable,
     coding: Decodable,
-    isStored: boolean,
+    isStorable: boolean,
   ): Promise<FetchOutcome> {
     const { response } = upstream
     let codedContent = content
     if (!Buffer.isBuffer(codedContent)) {
       const fill = new Fill(response, codedContent, this.#maxEntryBytes, this.#reservationFor(fetch))
-      const end = await fill.endOrLongerThan(this.#maxEntryBytes, delayOf(response, isStored))
+      const end = await fill.endOrLongerThan(this.#maxEntryBytes, delayOf(response, isStorable))
       if (end === undefined) return this.#decodeOnTheWay(fetch, upstream, fill, coding)
       if (end.kind === 'failed') throw end.error
       if (end.kind === 'overflowed')
@@ -229,7 +229,7 @@ export class UpstreamFetch {
     const fill = new Fill(decodedHead(response), decoder, this.#maxEntryBytes, this.#reservationFor(fetch))
     const end = await fill.done
     if (end.kind === 'complete')
-      return this.#storeDecoded(fetch, upstream, codedContent, coding, end.content, isStored)
+      return this.#storeDecoded(fetch, upstream, codedContent, coding, end.content, isStorable)
     fill.abandon()
     const reason = end.kind === 'failed' ? 'coding' : fill.reasonOfOverflow
     return this.#unshareable(fetch, { ...response, content: codedContent }, reason)
@@ -239,20 +239,20 @@ export class UpstreamFetch {
     fetch: FetchRequest,
     upstream: UpstreamResponse,
     source: Readable,
-    isStored: boolean,
+    isStorable: boolean,
     more?: SentForms,
   ): Promise<FetchOutcome> {
     const { response } = upstream
     // An error is read whole: something stale may be served instead of it.
-    const maxDelayedBytes = isStored && !isServerError(response) ? delayedBytes : this.#maxEntryBytes
+    const maxDelayedBytes = isStorable && !isServerError(response) ? delayedBytes : this.#maxEntryBytes
     // What is decoded on the way has been delayed before.
     const isLong = more !== undefined || (declaredLength(response) ?? 0) > maxDelayedBytes
     const fill = new Fill(response, source, this.#maxEntryBytes, this.#reservationFor(fetch))
     const max = Math.min(maxDelayedBytes, this.#maxEntryBytes)
-    const end = isLong ? undefined : await fill.endOrLongerThan(max, delayOf(response, isStored))
+    const end = isLong ? undefined : await fill.endOrLongerThan(max, delayOf(response, isStorable))
     switch (end?.kind) {
       case 'complete':
-        return this.#completeOrError(fetch, upstream, this.#make(fetch, upstream, end.content), isStored)
+        return this.#completeOrError(fetch, upstream, this.#make(fetch, upstream, end.content), isStorable)
       case 'failed':
         throw end.error
       case 'overflowed':
@@ -301,27 +301,27 @@ export class UpstreamFetch {
     fetch: FetchRequest,
     upstream: UpstreamResponse,
     content: Buffer | Readable,
-    isStored: boolean,
+    isStorable: boolean,
   ): FetchOutcome | Promise<FetchOutcome> {
     const { response } = upstream
     if (lengthOf(response, content) > this.#maxEntryBytes)
       return this.#unshareable(fetch, response, 'too-large')
     const coding = content === noContent ? plain : contentCodingOf(response)
     if (coding.kind === 'opaque') return this.#unshareable(fetch, response, 'coding')
-    if (coding.kind === 'coded') return this.#readCoded(fetch, upstream, content, coding.coding, isStored)
-    if (!Buffer.isBuffer(content)) return this.#readStream(fetch, upstream, content, isStored)
-    return this.#completeOrError(fetch, upstream, this.#make(fetch, upstream, content), isStored)
+    if (coding.kind === 'coded') return this.#readCoded(fetch, upstream, content, coding.coding, isStorable)
+    if (!Buffer.isBuffer(content)) return this.#readStream(fetch, upstream, content, isStorable)
+    return this.#completeOrError(fetch, upstream, this.#make(fetch, upstream, content), isStorable)
   }
 
   /** Without a promise when the content has arrived with the head, as small ones mostly do. */
   #handleResponse(fetch: FetchRequest, upstream: UpstreamResponse): FetchOutcome | Promise<FetchOutcome> {
     const { response, times } = upstream
     const decision = storageOf(response, fetch.read, times.received.now)
-    const isStored = decision.kind === 'store'
-    if (!isStored && !mayShareError(response, decision.reason, fetch.read.policy)) {
+    const isStorable = decision.kind === 'store'
+    if (!isStorable && !mayShareError(response, decision.reason, fetch.read.policy)) {
       return this.#unshareable(fetch, response, decision.reason)
     }
-    return this.#handleContent(fetch, upstream, response.content ?? noContent, isStored)
+    return this.#handleContent(fetch, upstream, response.content ?? noContent, isStorable)
   }
 
   /** Freshens the stored response by the head of a 304 or of the response to a HEAD. */

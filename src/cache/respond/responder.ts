@@ -5,7 +5,7 @@ import { type HeaderLines, hasHeader } from '../../http/headers/header-lines.ts'
 import { type GatewayResponse, whenKnown } from '../../http/message.ts'
 import { isHead } from '../../http/methods.ts'
 import { contentText, type HeadText, headText, longestText } from '../../http/response-text.ts'
-import { type CacheRead, type CacheResponse, cacheName, forwardedStatus } from '../cache-read.ts'
+import { type CacheRead, type CacheResponse, cacheName, forwardedCacheStatus } from '../cache-read.ts'
 import type { ForwardReason, HitDetail, ReadOutcome, StatusDetail } from '../events.ts'
 import type { ShareableOutcome, StreamingOutcome, UnshareableOutcome } from '../fetch/collapse.ts'
 import { currentAgeMs, lifetimeAt } from '../policy/reuse.ts'
@@ -193,7 +193,7 @@ export class Responder {
       const ttlSeconds = ttlOf(stored, ageMs, at)
       if (fromTier === true)
         return asMadeOf(this.#aged(stored, read, at, ageMs, hitStatus(ttlSeconds, 'shared'), 'hit'), uncoded)
-      const status = forwardedStatus({
+      const status = forwardedCacheStatus({
         reason,
         status: upstreamStatus,
         ttlSeconds,
@@ -209,7 +209,7 @@ export class Responder {
   collapsed(uncoded: StoredResponse, read: CacheRead, reason: ForwardReason, at: Moment): PerhapsLater {
     return this.#inForm(uncoded, read, (stored) => {
       const ageMs = currentAgeMs(stored, at)
-      const status = forwardedStatus({ reason, ttlSeconds: ttlOf(stored, ageMs, at), collapsed: true })
+      const status = forwardedCacheStatus({ reason, ttlSeconds: ttlOf(stored, ageMs, at), collapsed: true })
       const response = respondFor(read, withAge(stored, ageMs, status), 'collapsed', at)
       return stored.sentHeaders === undefined ? response : { ...response, forDownstream: uncoded }
     })
@@ -222,7 +222,7 @@ export class Responder {
     at: Moment,
   ): CacheResponse {
     const { response, upstreamStatus, reason: detail } = outcome
-    const status = forwardedStatus({ reason, status: upstreamStatus, detail })
+    const status = forwardedCacheStatus({ reason, status: upstreamStatus, detail })
     const headers = [...response.headers, 'Cache-Status', status]
     return respondFor(read, { ...response, headers }, 'miss', at)
   }
@@ -237,7 +237,7 @@ export class Responder {
     at: Moment,
   ): CacheResponse {
     const ageMs = currentAgeMs(head, at)
-    const status = forwardedStatus({
+    const status = forwardedCacheStatus({
       reason,
       status: collapsed ? undefined : upstreamStatus,
       ttlSeconds: ttlOf(head, ageMs, at),
@@ -258,7 +258,7 @@ export class Responder {
     collapsed: boolean,
     at: Moment,
   ): CacheResponse {
-    const status = forwardedStatus({ reason, status: stored.status, collapsed, detail: 'status' })
+    const status = forwardedCacheStatus({ reason, status: stored.status, collapsed, detail: 'status' })
     const response = withHeaders(stored, ['Cache-Status', status])
     return respondFor(read, response, collapsed ? 'collapsed' : 'miss', at)
   }

@@ -101,8 +101,8 @@ export class ResponseStorage {
     const stored = this.create(storedFor, { head: response, content: noContent }, times)
     const declared = declaredLength(response)
     const hasTag = headerValue(response.headers, 'etag') !== undefined
-    const unknown = new Set(hasTag ? ['content-length'] : ['content-length', 'etag'])
-    const headers = withoutHeaders(stored.headers, unknown)
+    const undetermined = new Set(hasTag ? ['content-length'] : ['content-length', 'etag'])
+    const headers = withoutHeaders(stored.headers, undetermined)
     if (declared !== undefined) headers.push('Content-Length', String(declared))
     const isCoded = isCodable(stored, declared ?? Number.MAX_SAFE_INTEGER, this.#codedFrom(storedFor.read))
     return { ...stored, headers: isCoded ? withVaryByCoding(headers) : headers, content: noContent }

@@ -1,6 +1,7 @@
 import { createConnection, type Socket } from 'node:net'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { AbstractConnector } from 'ioredis'
+import { interposePush, watchWrites } from '../../http/interposed-streams.ts'
 
 /** A connection either sends commands or subscribes to channels. */
 type ConnectionUse = 'calls' | 'listens'
@@ -132,18 +133,15 @@ const guardReplies = (
     if (responded >= mark.commandCount) mark = { commandCount, atMs: nowMs }
     return nowMs - mark.atMs > lateTimeouts * timeoutMs ? 'replies that are too late' : undefined
   }
-  const { push, write } = stream
-  stream.write = ((data: Buffer | string, ...rest: []) => {
-    readCommands(typeof data === 'string' ? Buffer.from(data) : data)
-    return write.call(stream, data, ...rest)
-  }) as typeof write
-  stream.push = (chunk, encoding) => {
-    const fault =
-      chunk === null ? undefined : (readReplies(chunk) ?? (purpose === 'calls' ? lateness() : undefined))
-    if (fault === undefined) return push.call(stream, chunk, encoding)
+  watchWrites(stream, readCommands)
+  interposePush(stream, (push, chunk, encoding) => {
+    const fault = Buffer.isBuffer(chunk)
+      ? (readReplies(chunk) ?? (purpose === 'calls' ? lateness() : undefined))
+      : undefined
+    if (fault === undefined) return push(chunk, encoding)
     stream.destroy(new Error(`MALFORMED ${fault}`))
     return false
-  }
+  })
 }
 
 type ConnectorOptions = {

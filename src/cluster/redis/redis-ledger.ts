@@ -39,8 +39,8 @@ export type SubscriberOptions = {
 /** Receives published messages from any available server, until it is closed. */
 export type Subscriber = { close(): void }
 
-/** A node that has left its cluster, or is cut off from it, still answers but forwards no messages. */
-const maxUnacknowledged = 3
+/** Messages to itself that do not come back: a node that has left its cluster, or is cut off from it, still answers but forwards no messages. */
+const maxUnanswered = 3
 
 const addressOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`
 
@@ -109,7 +109,7 @@ export const listen = (
   }
   begin()
   const poll = setInterval(() => {
-    if (unanswered >= maxUnacknowledged) subscriber?.disconnect()
+    if (unanswered >= maxUnanswered) subscriber?.disconnect()
     // A connection that only receives does not notice a silent server.
     subscriber?.ping().catch(() => undefined)
     speak().then(

@@ -97,10 +97,10 @@ export const createMemoryLedger = ({ clock, epoch, maxLedgerEntries, push }: Mem
       const member = memberOf(name)
       if (applied.epoch !== epoch) return
       member.applied = Math.max(member.applied, applied.applied)
-      const purgeTargets = writer === undefined ? [...members.keys()] : [writer]
-      for (const purgeTarget of purgeTargets) {
-        if (purgeTarget !== name)
-          push(purgeTarget, { kind: 'applied', epoch, seq: applied.applied, member: name, entries })
+      const recipients = writer === undefined ? [...members.keys()] : [writer]
+      for (const recipient of recipients) {
+        if (recipient !== name)
+          push(recipient, { kind: 'applied', epoch, seq: applied.applied, member: name, entries })
       }
     },
     /** Records the member's unsettled writes as writes with unknown outcome. Returns their number. */

@@ -14,7 +14,7 @@ import type { Found } from '../../service/row.ts'
 import type { RefusedTarget, ValidTarget } from '../../service/target-memo.ts'
 import { isRefusedByTargetAlone, refusalResponse } from '../error-response.ts'
 import type { ExchangeEvent } from '../events.ts'
-import { asReady, asRecalled, type MatchedContext, type ValidatedContext } from '../request-context.ts'
+import { asRecalled, asValidated, type MatchedContext, type ValidatedContext } from '../request-context.ts'
 import { readContent, tooManyBodies } from './request-content.ts'
 
 /** A declared length over the limit is refused before a byte is read; other content is counted while it is read. */
@@ -67,16 +67,16 @@ const rememberRefusal = ({ service, request }: MatchedContext, refused: RefusedT
   }
 }
 
-const remember = (ready: ValidatedContext, matching: Found): void => {
-  const { service, target, query, uncacheable, policy, request } = ready
+const remember = (validated: ValidatedContext, matching: Found): void => {
+  const { service, target, query, uncacheable, policy, request } = validated
   const publicKey = cacheKey({ service: service.name, target, partition: 'public' })
   const recalled: ValidTarget = {
     kind: 'valid',
     matching,
     target,
     query,
-    arguments: ready.arguments,
-    sendsUndeclared: ready.sendsUndeclared,
+    arguments: validated.arguments,
+    sendsUndeclared: validated.sendsUndeclared,
     uncacheable,
     variant: undefined,
     policy,
@@ -84,7 +84,7 @@ const remember = (ready: ValidatedContext, matching: Found): void => {
   }
   service.memo.remember(request.target, recalled)
   // One text for the key, here and where it is stored: another one would be hashed again.
-  asRecalled(ready, recalled)
+  asRecalled(validated, recalled)
 }
 
 const canonicalised = (
@@ -110,10 +110,10 @@ const canonicalised = (
           },
           addressGroup(client.address),
         )
-  return whenKnown(canonical, (known) => readyFrom(context, known, content, report))
+  return whenKnown(canonical, (known) => validatedFrom(context, known, content, report))
 }
 
-const readyFrom = (
+const validatedFrom = (
   context: MatchedContext,
   canonical: ReturnType<typeof canonicalOf>,
   content: Buffer | Readable | undefined,
@@ -137,16 +137,16 @@ const readyFrom = (
     const { handling, names } = canonical.undeclared
     report({ kind: 'undeclared-parameters', service: service.name, handling, count: names.length })
   }
-  const ready = asReady(context, canonical, content)
-  if (canonical.meaning !== undefined) ready.record.route = canonical.meaning.operation
+  const validated = asValidated(context, canonical, content)
+  if (canonical.meaning !== undefined) validated.record.route = canonical.meaning.operation
   // Only what follows from the target alone.
   const mayBeRecalled = isGet(request.method) && content === undefined && matching.kind === 'found'
   if (mayBeRecalled && matching.endpoint.readsHeaders !== true) {
-    remember(ready, matching)
-    if (request.target !== service.mount + ready.target)
+    remember(validated, matching)
+    if (request.target !== service.mount + validated.target)
       report({ kind: 'target-canonicalised', service: service.name })
   }
-  return ready
+  return validated
 }
 
 /** Checks arguments and content against the row, and makes the one form of the request that is keyed and sent. */
@@ -159,5 +159,5 @@ export const validate = (
   if (request.content !== undefined)
     return whenKnown(contentOf(context, reservation), (content) => canonicalised(context, content, report))
   if (recalled === undefined) return canonicalised(context, undefined, report)
-  return recalled.kind === 'valid' ? asReady(context, recalled, undefined) : recalled
+  return recalled.kind === 'valid' ? asValidated(context, recalled, undefined) : recalled
 }

@@ -112,7 +112,9 @@ export class ExchangeRead implements CacheRead {
 
   isOutOfConfiguration(): boolean {
     const { service, snapshot, matching } = this.#context
-    return !snapshot.has(service) || (matching.kind === 'found' && !service.contract.hasRow(matching.row))
+    return (
+      !snapshot.newestHas(service) || (matching.kind === 'found' && !service.contract.hasRow(matching.row))
+    )
   }
 
   isReadable(response: GatewayResponse & { readonly content: Buffer }): boolean {

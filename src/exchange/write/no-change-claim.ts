@@ -2,13 +2,9 @@ import { Readable } from 'node:stream'
 import type { ByteBudget } from '../../http/bounds/byte-budget.ts'
 import { headerValues, requestHeader } from '../../http/headers/header-lines.ts'
 import type { GatewayResponse } from '../../http/message.ts'
-import type { NoChangeClaim, ReceiptNonce } from '../../service/contract.ts'
+import type { NoChangeClaim } from '../../service/contract.ts'
 import { readContent } from '../admit/request-content.ts'
 import type { ValidatedContext } from '../request-context.ts'
-
-/** For a request that counts as a write. Items of a batch that share one upstream request share its receipt: it says what all of them have written. */
-export const nonceFor = ({ receiptNonce, snapshot, service }: ValidatedContext): ReceiptNonce | undefined =>
-  receiptNonce ?? snapshot.newReceiptNonce(service)
 
 /** The request with its content, where it was read; and what says that it changes nothing. */
 type Judged = { readonly requestContext: ValidatedContext; readonly claim: NoChangeClaim | undefined }
@@ -51,7 +47,7 @@ export const judgeWrite = async (context: ValidatedContext, budget: ByteBudget):
 }
 
 /** Does the response show that the write was one that changes nothing, or need it not? */
-export const isShownBy = (claim: NoChangeClaim | undefined, response: GatewayResponse): boolean =>
+export const isConfirmed = (claim: NoChangeClaim | undefined, response: GatewayResponse): boolean =>
   claim !== undefined &&
   response.isRepeated !== true &&
-  claim.shownBy?.(response.status, headerValues(response.headers, 'set-cookie')) !== false
+  claim.confirmedBy?.(response.status, headerValues(response.headers, 'set-cookie')) !== false

@@ -3,7 +3,7 @@ import type { ScheduledTasksReading } from '../../service/contract.ts'
 import { invalidateWrite } from '../apply-invalidations.ts'
 import type { CacheDeps } from '../ports.ts'
 import type { ValidatedContext } from '../request-context.ts'
-import { nonceFor } from './no-change-claim.ts'
+import { getsReceipt } from './receipt-nonce.ts'
 import { reachedBy, taskInvalidations } from './write-invalidations.ts'
 
 type TaskTimes = Pick<ScheduledTasksReading, 'lockMs' | 'settleMs'>
@@ -99,6 +99,6 @@ export const mayHaveStarted = ({ status }: Pick<ResponseHead, 'status'>): boolea
 export const noticeTasks = (deps: CacheDeps, requestContext: ValidatedContext, head: ResponseHead): void => {
   const { service, query } = requestContext
   if (service.contract.scheduledTasks?.runBehind(query, head) !== true) return
-  if (nonceFor(requestContext) !== undefined) return
+  if (getsReceipt(requestContext)) return
   void tasksStarted(deps, requestContext)?.catch(() => undefined)
 }

@@ -3,7 +3,8 @@ import type { GatewayResponse } from '../../http/message.ts'
 import type { KeyedWriteReceipt, NoChangeClaim, ReceiptNonce } from '../../service/contract.ts'
 import type { WriteKind } from '../events.ts'
 import type { ValidatedContext } from '../request-context.ts'
-import { isShownBy, nonceFor } from './no-change-claim.ts'
+import { isConfirmed } from './no-change-claim.ts'
+import { getsReceipt } from './receipt-nonce.ts'
 import { isCoveredByFeed } from './write-invalidations.ts'
 
 /** What says which stored responses a write has made stale. */
@@ -28,7 +29,7 @@ const receiptIn = (
 
 export const startsTasksAlone = (context: ValidatedContext): boolean => {
   const { service, snapshot, request, matching, query, uncacheable, policy } = context
-  if (!startsTasks(uncacheable) || policy.effect === 'writes') return false
+  if (!startsTasks(uncacheable) || policy.declaredEffect === 'writes') return false
   const { scheduledTasks, hasRoutes } = service.contract
   if (scheduledTasks?.areAlone(request.method, matching.path, query) !== true) return false
   return hasRoutes || snapshot.sharesRoutes(service)
@@ -39,7 +40,7 @@ export const startsTasksAlone = (context: ValidatedContext): boolean => {
  * they start past the gateway.
  */
 const isLeftToLog = (context: ValidatedContext, { status }: GatewayResponse): boolean =>
-  startsTasksAlone(context) && status < 500 && nonceFor(context) !== undefined
+  startsTasksAlone(context) && status < 500 && getsReceipt(context)
 
 /** `isTasksAlone`: it began as a request for scheduled tasks alone; the configuration may have changed since. */
 export const verdictOf = (
@@ -51,7 +52,7 @@ export const verdictOf = (
 ): WriteVerdict => {
   const receipt = receiptIn(response, nonce)
   if (receipt !== undefined) return { kind: 'receipt', receipt }
-  if (isShownBy(claim, response)) return { kind: 'nothing-stale', by: 'table' }
+  if (isConfirmed(claim, response)) return { kind: 'nothing-stale', by: 'table' }
   if (isLeftToLog(context, response)) return { kind: 'nothing-stale', by: 'reported' }
   return { kind: isTasksAlone ? 'tasks-alone' : 'response' }
 }

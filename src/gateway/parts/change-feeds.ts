@@ -83,11 +83,11 @@ class FeedConnections {
   }
 
   /** Resolves when the entries are dropped in every process. Waits for no write: the change may be one in flight. */
-  async #drop(invalidations: readonly Invalidation[], shownBy: string | undefined): Promise<Applied> {
+  async #drop(invalidations: readonly Invalidation[], byRequest: string | undefined): Promise<Applied> {
     if (invalidations.length === 0) return 0
     const { broadcast, cache, current } = this.#parts
     const stale = (name: string, collection: string): void => current.markDocumentsStale(name, collection)
-    const here = applyInvalidations(invalidations, cache, stale, 'changes', shownBy)
+    const here = applyInvalidations(invalidations, cache, stale, 'changes', byRequest)
     const elsewhere = await broadcast.send(invalidations)
     return elsewhere.unacknowledged || elsewhere.unconfirmed ? 'unacknowledged' : here + elsewhere.entries
   }
@@ -145,9 +145,9 @@ class FeedConnections {
         const query = `trellis-changes=${after}&incarnation=${incarnation}${row}`
         return this.#poll(service, changes, query, timeoutMs)
       },
-      apply: async (applied, shownBy) => {
+      apply: async (applied, byRequest) => {
         const service = current.serviceNamed(name)
-        return service === undefined ? 0 : this.#drop(changeInvalidations(service, applied), shownBy)
+        return service === undefined ? 0 : this.#drop(changeInvalidations(service, applied), byRequest)
       },
       quarantine: (forMs) => {
         const tag = current.serviceNamed(name)?.contract.tagger.everything

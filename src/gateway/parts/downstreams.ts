@@ -34,7 +34,7 @@ export type Downstreams = {
   /** `unconfirmed`: a cache in front without which nothing is acknowledged has not confirmed. */
   purge(invalidations: readonly Invalidation[]): Promise<'confirmed' | 'unconfirmed'>
   /** A change that another process has made, which may have ended before it purged. */
-  contacted(invalidations: readonly Invalidation[]): void
+  changedElsewhere(invalidations: readonly Invalidation[]): void
   /** What receivers have stored under tags that it no longer has. */
   stale(invalidations: readonly Invalidation[]): void
   statuses(): readonly PurgeTargetStatus[]
@@ -50,11 +50,10 @@ export const connectDownstreams = ({ clock, metrics, logger }: DownstreamParts):
 
   const report = (event: DownstreamEvent): void => {
     metrics.observe.downstream(event)
-    const { kind, service, receiver: purgeTarget } = event
+    const { kind, service, receiver } = event
     if (kind === 'receiver-behind')
-      logger.warn({ service, receiver: purgeTarget, address: event.address, reason: event.reason }, kind)
-    else if (kind === 'receiver-caught-up')
-      logger.info({ service, receiver: purgeTarget, address: event.address }, kind)
+      logger.warn({ service, receiver, address: event.address, reason: event.reason }, kind)
+    else if (kind === 'receiver-caught-up') logger.info({ service, receiver, address: event.address }, kind)
   }
 
   return {
@@ -98,7 +97,7 @@ export const connectDownstreams = ({ clock, metrics, logger }: DownstreamParts):
       const purged = await Promise.all(used.map((downstream) => downstream.purge(invalidations)))
       return purged.includes('unconfirmed') ? 'unconfirmed' : 'confirmed'
     },
-    contacted: (invalidations) => {
+    changedElsewhere: (invalidations) => {
       for (const downstream of used) downstream.again(invalidations)
     },
     stale: (invalidations) => {

@@ -27,7 +27,7 @@ export type InvalidationListeners = {
   /** The gateway's documents about a site may predate a write. */
   documentsStale(service: string, collection: string): void
   /** Receivers in front of the gateway are purged of what other members have changed: these may have ended before. */
-  contacted(invalidations: readonly Invalidation[]): void
+  changedElsewhere(invalidations: readonly Invalidation[]): void
 }
 
 /** Are writes refused while they cannot be sent to other members? */
@@ -66,7 +66,7 @@ export const prepareMembership = async (parts: MembershipParts) => {
     /** Undefined without a shared store. */
     stores: shared?.stores,
     /** Makes this process a member; start it afterwards. */
-    join: ({ cache, documentsStale, contacted }: InvalidationListeners): Coherence => {
+    join: ({ cache, documentsStale, changedElsewhere }: InvalidationListeners): Coherence => {
       const joined = createCoherence({
         member,
         ledger,
@@ -78,13 +78,13 @@ export const prepareMembership = async (parts: MembershipParts) => {
         apply: (invalidated) => {
           shared?.invalidated(invalidated)
           const invalidations = invalidated.map(({ invalidation }) => invalidation)
-          contacted(invalidations)
+          changedElsewhere(invalidations)
           return applyInvalidations(invalidations, cache, documentsStale, 'elsewhere')
         },
         dropAll: (at) => {
           shared?.restarted(at)
           cache.purge({ selector: { kind: 'all' }, mode: 'hard', dryRun: false })
-          contacted([{ kind: 'all', mode: 'hard' }])
+          changedElsewhere([{ kind: 'all', mode: 'hard' }])
           for (const { name } of config.services) documentsStale(name, '')
         },
         report: (event) => {

@@ -50,7 +50,7 @@ export const createStorage = async (parts: StorageParts) => {
   const coherence = membership?.join({
     cache,
     documentsStale: (service, collection) => current.markDocumentsStale(service, collection),
-    contacted: downstreams.contacted,
+    changedElsewhere: downstreams.changedElsewhere,
   })
   const broadcast = new Broadcast(coherence, downstreams)
   const writes = createWritesInFlight()

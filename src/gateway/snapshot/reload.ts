@@ -128,7 +128,7 @@ const replace = (
 ): void => {
   const stale = { kind: 'matching', matches: staleResponses(last, next) } as const
   // Synchronous: no request is answered under new rules from a response stored under old ones. Requests of services that have been
-  // replaced store nothing from here on (`Generation.has`).
+  // replaced store nothing from here on (`ConfigSnapshot.newestHas`).
   alive.add(next)
   last.snapshot.replaceBy(next.snapshot)
   parts.replace(next)

@@ -38,6 +38,13 @@ const chosenService = ({ choice }: FastifyRequest): Service => {
   throw new GatewayError(choice === undefined ? 'internal' : refusals[choice.kind])
 }
 
+/** The service of a request that one of the catch-all routes takes. */
+const routedService = (request: FastifyRequest, urlBytes: number): Service => {
+  const service = chosenService(request)
+  if ((request.raw.url as string).length > urlBytes) throw new GatewayError('target_too_long')
+  return service
+}
+
 const noQuery: Record<string, never> = {}
 
 export type RoutesOptions = {
@@ -117,9 +124,7 @@ const addCatchAll = (server: FastifyInstance, { handle, urlBytes }: RoutesOption
     method: [...routedMethods],
     url: '*',
     handler: (request: FastifyRequest, reply: FastifyReply) => {
-      const service = chosenService(request)
-      if ((request.raw.url as string).length > urlBytes) throw new GatewayError('target_too_long')
-      handle(service, request, reply)
+      handle(routedService(request, urlBytes), request, reply)
     },
   })
 }
@@ -141,9 +146,7 @@ const addWebSockets = async (
     constraints: { handshake: 'websocket' },
     messageBytes: websockets.messageBytes,
     ask: (request, reply) => {
-      const service = chosenService(request)
-      if ((request.raw.url as string).length > urlBytes) throw new GatewayError('target_too_long')
-      return websockets.ask(service, request, reply)
+      return websockets.ask(routedService(request, urlBytes), request, reply)
     },
   })
 }

@@ -7,6 +7,7 @@ import type { Reservation } from '../../http/bounds/byte-budget.ts'
 import { addressGroup } from '../../http/bounds/client-network.ts'
 import { createFairTurns, type FairTurns } from '../../http/bounds/fair-turns.ts'
 import { OpenList } from '../../http/bounds/open-list.ts'
+import { interposePush } from '../../http/interposed-streams.ts'
 import type { EdgeEvent } from '../events.ts'
 import { clientGone, hasContent, isHttp2 } from '../read-request.ts'
 import { BufferedOctets, longestGathered, ownMemory } from './buffered-octets.ts'
@@ -71,14 +72,10 @@ const http1Source = (stream: IncomingMessage, response: ServerResponse): Source 
  * says that the stream is closed: only END_STREAM ends a content (RFC 9113 §8.1).
  */
 const watchFrames = (stream: ServerHttp2Stream) => {
-  const { push } = stream
   const octets = new BufferedOctets()
   let isBuffered = false
   let isWhole = false
-  const flush = (): void => {
-    for (const piece of octets.takeAll()) push.call(stream, piece)
-  }
-  stream.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
+  const push = interposePush(stream, (_, chunk, encoding) => {
     if (isBuffered && Buffer.isBuffer(chunk) && chunk.length <= longestGathered) {
       octets.add(chunk)
       // As for a full buffer: the window stays closed.
@@ -86,7 +83,10 @@ const watchFrames = (stream: ServerHttp2Stream) => {
     }
     if (chunk === null && !stream.closed) isWhole = true
     flush()
-    return push.call(stream, chunk, encoding)
+    return push(chunk, encoding)
+  })
+  const flush = (): void => {
+    for (const piece of octets.takeAll()) push(piece)
   }
   return {
     isWhole: () => isWhole,

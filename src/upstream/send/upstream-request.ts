@@ -7,7 +7,7 @@ import { retryAfterMs } from '../../http/headers/retry-after.ts'
 import { type GatewayResponse, hasNoContent, type ResponseHead } from '../../http/message.ts'
 import { isRepeatable } from '../../http/methods.ts'
 import type { AttemptOutcome, ClientWait } from '../events.ts'
-import { busy, failureKind, leftAlone, toGatewayError } from '../failure.ts'
+import { failureKind, toGatewayError, upstreamBusy, upstreamSuspended } from '../failure.ts'
 import {
   attemptError,
   type ForwardRequest,
@@ -151,7 +151,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
     this.#state = 'queued'
     this.#slot.ask(
       () => this.#send(),
-      (why) => this.abort(busy(why)),
+      (why) => this.abort(upstreamBusy(why)),
     )
   }
 
@@ -167,7 +167,7 @@ export class UpstreamRequest implements Abortable, AttemptListener, PacedRequest
   }
 
   #refuseWhileOpen(waitMs: number | undefined): void {
-    if (waitMs !== undefined) this.abort(leftAlone(waitMs))
+    if (waitMs !== undefined) this.abort(upstreamSuspended(waitMs))
   }
 
   #send(): void {

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { interposePush } from '../../http/interposed-streams.ts'
 import { maxInterimResponses } from '../messages.ts'
 
 /** Of an interim response. Each of them copies what came before. */
@@ -46,7 +47,7 @@ const readableInterim = (head: string): string => {
 }
 
 /** `start`: of a response; `headers`: of its final head; `content`: nothing is changed until the next response. */
-type Part = 'start' | 'fields' | 'content'
+type Part = 'start' | 'headers' | 'content'
 
 /**
  * Corrects the heads of responses on their way from the socket to the HTTP client, whose parser takes less than a recipient must. Of final
@@ -92,7 +93,7 @@ export class ResponseHeads {
       rest = rest.subarray(end)
     }
     if (this.#part === 'start') this.#buffered = rest
-    else ready.push(this.#part === 'fields' ? this.#headers(rest) : rest)
+    else ready.push(this.#part === 'headers' ? this.#headers(rest) : rest)
     const octets = ready.length === 1 ? ready[0] : Buffer.concat(ready)
     return octets === undefined || octets.length === 0 ? undefined : octets
   }
@@ -108,7 +109,7 @@ export class ResponseHeads {
   #endOfInterim(octets: Buffer): number | undefined {
     const start = octets.toString('latin1', 0, statusEnd)
     if (!start.startsWith(protocol) && !protocol.startsWith(start)) this.#part = 'content'
-    else if (start.length === statusEnd && !interimStart.test(start)) this.#part = 'fields'
+    else if (start.length === statusEnd && !interimStart.test(start)) this.#part = 'headers'
     if (this.#part !== 'start') return undefined
     const end = octets.indexOf(endOfHead)
     this.#pieces += 1
@@ -132,7 +133,7 @@ export class ResponseHeads {
     const text = head.toString('latin1')
     let lines = ''
     let at = 0
-    while (at < text.length && this.#part === 'fields') {
+    while (at < text.length && this.#part === 'headers') {
       const next = text.indexOf('\n', at) + 1 || text.length
       lines += this.#line(text.slice(at, next))
       at = next
@@ -156,14 +157,13 @@ export class ResponseHeads {
 
 /** Puts `heads` between a socket and its reader; `isAsked`: a request is in flight on this connection. */
 export const correctHeads = (socket: Socket, heads: ResponseHeads, isAsked: () => boolean): void => {
-  const { push } = socket
-  socket.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
+  interposePush(socket, (push, chunk, encoding) => {
     if (chunk === null) {
       const rest = heads.rest()
-      if (rest !== undefined) push.call(socket, rest)
+      if (rest !== undefined) push(rest)
     }
-    if (!Buffer.isBuffer(chunk) || !isAsked()) return push.call(socket, chunk, encoding)
+    if (!Buffer.isBuffer(chunk) || !isAsked()) return push(chunk, encoding)
     const octets = heads.take(chunk)
-    return octets === undefined ? true : push.call(socket, octets)
-  }
+    return octets === undefined ? true : push(octets)
+  })
 }

@@ -27,10 +27,10 @@ export type FeedPorts = {
   /** Reads the log after that row, if it still has the row `newest`, else one of another incarnation; rejects with a PollError. */
   ask(after: number, incarnation: string, newest: RowName | undefined): Promise<ChangeLog>
   /**
-   * Drops what the changes reach, in all processes; the number of stored responses, or that other processes cannot be reached. `shownBy`:
+   * Drops what the changes reach, in all processes; the number of stored responses, or that other processes cannot be reached. `byRequest`:
    * the request whose response shows the state after them.
    */
-  apply(changes: readonly Change[], shownBy?: string): Promise<number | 'unacknowledged'>
+  apply(changes: readonly Change[], byRequest?: string): Promise<number | 'unacknowledged'>
   /** For that time nothing is stored for the service. */
   quarantine(forMs: number): void
   /** Sends to the other processes that share the port. */

@@ -38,6 +38,7 @@ export const createWriteReceipts = (token: string, lease: ReportedLease, clock: 
   const isCurrent = (): boolean => lease.isCurrent(readClock(clock))
   return {
     key: keyOf(token),
+    isCurrent,
     ask: () => {
       if (!isCurrent()) return undefined
       const nonce = randomBytes(16).toString('hex')

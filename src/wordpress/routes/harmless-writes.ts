@@ -4,7 +4,7 @@ import type { Contract, NoChangeClaim } from '../../service/contract.ts'
 import { splitPhpName } from '../arguments/php-query.ts'
 
 /** What must hold of the response too. */
-type ShownBy = (status: number, setCookies: readonly string[]) => boolean
+type ConfirmedBy = (status: number, setCookies: readonly string[]) => boolean
 
 /** A POST request that changes nothing that a cached reader is shown. */
 export type NoChangeRequest = {
@@ -18,7 +18,7 @@ export type NoChangeRequest = {
   /** Longer contents are not read. */
   readonly maxBytes: number
   readonly isRight: (content: Buffer) => boolean
-  readonly shownBy?: ShownBy
+  readonly confirmedBy?: ConfirmedBy
 }
 
 type FormParameter = { readonly name: string; readonly value: string }
@@ -63,7 +63,7 @@ const isLogin = (content: Buffer): boolean => {
 }
 
 /** With a session WordPress redirects, or sets more cookies than the one that tests whether there may be cookies. */
-const isRefusedLogin: ShownBy = (status, setCookies) =>
+const isRefusedLogin: ConfirmedBy = (status, setCookies) =>
   status === 200 && setCookies.every((line) => /^wordpress_test_cookie=[^,]*$/.test(line))
 
 const urlencoded = 'application/x-www-form-urlencoded'
@@ -88,7 +88,7 @@ export const namedRequests = {
     mediaType: urlencoded,
     maxBytes: 16_384,
     isRight: isLogin,
-    shownBy: isRefusedLogin,
+    confirmedBy: isRefusedLogin,
   },
 } as const satisfies Readonly<Record<string, NoChangeRequest>>
 
@@ -156,7 +156,7 @@ const ofTable = (text: string, { mediaType: expected, ...rule }: NoChangeRequest
   by: 'table',
   text: `${text} (${rule.why}; since ${rule.since})`,
   contentRule: (mediaType) => (mediaType === expected ? rule : undefined),
-  shownBy: rule.shownBy,
+  confirmedBy: rule.confirmedBy,
 })
 
 const isOf = ({ paths }: NoChangeRequest, roots: readonly string[], path: string): boolean =>

@@ -262,7 +262,7 @@ test.each(credentialNames)('%s is a credential as Authorization is', (name) => {
 })
 
 test('a header that the configuration names harmless is no credential, in any case of its name', () => {
-  const policy = { ...publicRule, harmlessFields: ['x-user-agent-class'] }
+  const policy = { ...publicRule, harmlessHeaders: ['x-user-agent-class'] }
   expect(decide(policy, { 'x-user-agent-class': 'phone' }).kind).toBe('read')
   expect(decide(policy, { 'x-user-agent-class': 'phone', 'x-user': 'a' }).kind).toBe('bypass')
 })

@@ -30,7 +30,7 @@ test.each<[string, Facts, boolean]>([
   ['GET', { uncacheable: 'password', beside: true }, false],
 ])('%s with %j writes: %s', (method, { declared, uncacheable, beside = false }, writes) => {
   const facts = { method, uncacheable, sharesRoutes: () => beside }
-  expect(isWrite(pages, { effect: declared }, facts)).toBe(writes)
+  expect(isWrite(pages, { declaredEffect: declared }, facts)).toBe(writes)
 })
 
 test.each([

@@ -8,7 +8,7 @@ const context = ready('/site/v2/posts', { method: 'POST' })
 const response: GatewayResponse = { status: 200, headers: [], content: undefined }
 const nonce = { header: 'n', key: 'k', read: () => ({ kind: 'nothing' }) } as unknown as ReceiptNonce
 const claim = { by: 'table' } as NoChangeClaim
-const refuted = { by: 'table', shownBy: () => false } as unknown as NoChangeClaim
+const refuted = { by: 'table', confirmedBy: () => false } as unknown as NoChangeClaim
 
 test.each([
   ['the receipt says more than the table', claim, false, response, nonce, 'receipt', 'nothing', false],

@@ -111,7 +111,7 @@ test('what other gateways have changed is purged some seconds later: they may ha
   const { downstreams, receiver } = await start(async () => ({ entries: 0, unacknowledged: false }))
   someSecondsLater()
   await receiver.until(() => receiver.received.length === 2)
-  downstreams.contacted([dropped])
+  downstreams.changedElsewhere([dropped])
   someSecondsLater()
   await receiver.until(() => receiver.received.length === 3)
   expect(receiver.received[2]?.headers['xkey-purge']?.split(' ')).toHaveLength(2)

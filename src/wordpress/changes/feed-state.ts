@@ -2,8 +2,8 @@ import type { Change } from '../../service/contract.ts'
 import type { ChangeLog, LogRow, RowName, SignatureRefusal } from './read-changes.ts'
 
 /**
- * Which changes of the service the gateway has applied. `cold`: nothing yet. `contacted`: every change up to the last poll has been applied.
- * `behind`: some are known to be missing. `silent`: no poll has succeeded for too long. Only in `contacted` stored responses are used for
+ * Which changes of the service the gateway has applied. `cold`: nothing yet. `heard`: every change up to the last poll has been applied.
+ * `behind`: some are known to be missing. `silent`: no poll has succeeded for too long. Only in `heard` stored responses are used for
  * longer than the ordinary lifetime.
  */
 export type FeedState = 'cold' | 'heard' | 'behind' | 'silent'

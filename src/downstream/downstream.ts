@@ -49,6 +49,8 @@ export type ServiceDownstream = Downstream & {
   /** Purges soon, for a change that another process has made. */
   again(invalidations: readonly Invalidation[]): void
   statuses(): readonly PurgeTargetStatus[]
+  /** Purges everything; closes, and resolves, once it is confirmed and has been sent once more. */
+  leave(): Promise<void>
   close(): Promise<void>
 }
 
@@ -76,7 +78,13 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
   /** What is sent once more: in the next turn, and in the one after that. */
   let [next, later] = [new Set<string>(), new Set<string>()]
   let timer: NodeJS.Timeout | undefined
+  /** Called when nothing is to be sent any more. */
+  let left: (() => void) | undefined
 
+  const close = async (): Promise<void> => {
+    clearInterval(timer)
+    await Promise.all(purgeTargets.map((purgeTarget) => purgeTarget.close()))
+  }
   const remember = (reached: ReadonlySet<string>): void => {
     for (const tag of reached) later.add(tag)
     // More than it would be sent as everything in any case.
@@ -84,6 +92,7 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
   }
   const turn = (): void => {
     if (next.size > 0) for (const target of targets()) target.enqueue(next)
+    else if (left !== undefined && later.size === 0 && !isLagging) void close().then(left)
     next = later
     later = new Set()
   }
@@ -129,9 +138,13 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
     },
     again: (invalidations) => remember(tags.reached(invalidations)),
     statuses: () => purgeTargets.flatMap((purgeTarget) => purgeTarget.statuses()),
-    close: async () => {
-      clearInterval(timer)
-      await Promise.all(purgeTargets.map((purgeTarget) => purgeTarget.close()))
-    },
+    leave: () =>
+      new Promise((resolve) => {
+        left = resolve
+        // At once: a turn may come before it is sent.
+        remember(new Set([everything]))
+        void purgeAll(new Set([everything]))
+      }),
+    close,
   }
 }

@@ -56,6 +56,12 @@ export const connectDownstreams = ({ clock, metrics, logger }: DownstreamParts):
     else if (kind === 'receiver-caught-up') logger.info({ service, receiver, address: event.address }, kind)
   }
 
+  const leave = (current: RunningDownstream): void => {
+    void current.downstream.leave().then(() => {
+      leaving = leaving.filter((other) => other !== current)
+    })
+  }
+
   return {
     of: ({ name: service, downstream: config, access }, { tagger }) => {
       if (config === undefined) return undefined
@@ -87,8 +93,7 @@ export const connectDownstreams = ({ clock, metrics, logger }: DownstreamParts):
       const isStarted = ({ service }: RunningDownstream): boolean =>
         next.some((current) => current.service === service)
       const closed = [...leaving, ...ended].filter(isStarted)
-      for (const current of ended)
-        if (!isStarted(current)) void current.downstream.purge([{ kind: 'all', mode: 'hard' }])
+      for (const current of ended) if (!isStarted(current)) leave(current)
       leaving = [...leaving, ...ended].filter((current) => !isStarted(current))
       for (const { downstream } of closed) void downstream.close()
     },

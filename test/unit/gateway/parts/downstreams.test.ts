@@ -117,6 +117,26 @@ test('what other gateways have changed is purged some seconds later: they may ha
   expect(receiver.received[2]?.headers['xkey-purge']?.split(' ')).toHaveLength(2)
 })
 
+test('receivers of a service that a reload removes are asked until everything is confirmed, and no longer', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  const { downstreams, receiver } = await start(async () => ({ entries: 0, unacknowledged: false }))
+  const { script } = receiver
+  receiver.script = (_, wire) => wire.respond({ status: 500 })
+  const before = receiver.received.length
+  downstreams.use([])
+  await receiver.until(() => receiver.received.length > before + 1)
+  someSecondsLater()
+  someSecondsLater()
+  expect(vi.getTimerCount()).toBeGreaterThan(0)
+  receiver.script = script
+  await expect
+    .poll(() => {
+      someSecondsLater()
+      return vi.getTimerCount()
+    })
+    .toBe(0)
+})
+
 test('what reaches no service with receivers is sent to none', async () => {
   const { broadcast, events } = await start(async () => ({ entries: 0, unacknowledged: false }))
   await broadcast.send([{ kind: 'tag', tag: 'shop/item/posts/7', mode: 'hard' }])

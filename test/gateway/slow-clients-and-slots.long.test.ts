@@ -160,14 +160,14 @@ describe('clients that hold upstream slots leave others unharmed', () => {
 
   test('200 large responses of two addresses that are not read', async () => {
     // Before they stand still, the buffers of the loopback take megabytes of each.
-    await start({ upstream: { queue: { timeout: '20s' } } })
+    await start({ upstream: { queue: { timeout: '150s' } } })
     each(200, (at) => leaveUnread(at % 2 === 0 ? '127.0.0.2' : '127.0.0.4'))
     await pause(500)
     expect(await askForSeconds(1)).toEqual(new Set(['200']))
   })
 
   test('120 large responses of 120 addresses that are not read', async () => {
-    await start({ upstream: { queue: { timeout: '20s' } } })
+    await start({ upstream: { queue: { timeout: '150s' } } })
     each(120, (at) => leaveUnread(addressOf(at)))
     await pause(500)
     expect(await askForSeconds(1)).toEqual(new Set(['200']))

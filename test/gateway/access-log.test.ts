@@ -132,4 +132,4 @@ test('lines are written beside the work, and none is missing when the process ha
   for (let round = 0; round < 10; round += 1) await Promise.all(Array.from({ length: 50 }, ask))
   expect(await other.stop()).toBe(0)
   expect(other.program.output().split('"msg":"request"')).toHaveLength(501)
-}, 120_000)
+})

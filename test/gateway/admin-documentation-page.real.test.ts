@@ -122,7 +122,6 @@ describeWith('chromium', 'the documentation page in a browser', () => {
       }
       complaints.splice(0)
     },
-    120_000,
   )
 
   test('the pages of operations lead back to the status page', async () => {

@@ -69,7 +69,13 @@ describe('a build of 500 pages', { timeout: 300_000 }, () => {
       cache: { warm: { concurrency: 16, perSecond: 10_000 } },
       services: {
         blog: siteService(origin.origin, {
-          upstream: { targets: [origin.origin], basePath: '/index.php/wp-json', maxConcurrent },
+          upstream: {
+            targets: [origin.origin],
+            basePath: '/index.php/wp-json',
+            maxConcurrent,
+            queue: { timeout: '2m' },
+            timeouts: { headers: '2m', total: '4m' },
+          },
           cache: { rules: [{ match: 'GET /site/v2/**', ttl: '1h' }] },
         }),
       },

@@ -212,7 +212,7 @@ test('a started gateway answers, and ends with 0 on SIGTERM', async () => {
   const metrics = await (await fetch(`${gateway.adminOrigin}/metrics`)).text()
   expect(metrics).toContain('trellis_requests_total{service="site",route="/site/v2/posts",method="GET"')
   expect(await gateway.stop()).toBe(0)
-}, 120_000)
+})
 
 test('SIGUSR1 and SIGUSR2 neither open a debugger nor end a gateway or its workers', async () => {
   const gateway = await startGatewayProcess({ workers: 2 })
@@ -225,7 +225,7 @@ test('SIGUSR1 and SIGUSR2 neither open a debugger nor end a gateway or its worke
   expect(metrics).toMatch(/^trellis_workers_ready 2$/m)
   expect(gateway.program.output()).not.toContain('Debugger')
   await gateway.stop()
-}, 120_000)
+})
 
 test('the demo says at / where to go, and other requests reach the services', async () => {
   const [port, adminPort] = [await freePort(), await freePort()]
@@ -258,4 +258,4 @@ test('the demo says at / where to go, and other requests reach the services', as
   expect((await fetch(origin, { method: 'DELETE' })).status).toBe(404)
   demo.kill('SIGTERM')
   expect(await ended).toEqual([0, null])
-}, 120_000)
+})

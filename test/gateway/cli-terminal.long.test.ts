@@ -58,4 +58,4 @@ test('on a terminal the log of a gateway is text', async () => {
   expect(await gateway.ended).toEqual([0, null])
   expect(gateway.text()).not.toMatch(/^\{/m)
   expect(gateway.text()).not.toContain(escapeCode)
-}, 120_000)
+})

@@ -452,31 +452,27 @@ describe('of another upstream', () => {
 test.each([
   ['sent before the reload', false],
   ['sent after it', true],
-])(
-  'a statement with the old token is a write when a reload has set another one: %s',
-  async (_, isLate) => {
-    await stop()
-    await start()
-    await fill()
-    const reload = async (): Promise<void> => {
-      const reply = await gateway.put({ services: servicesWith('another token of 25 chars') })
-      expect(reply.kind).toBe('applied')
-      await expect
-        .poll(() => gateway.metric('trellis_changes_state', 'service="wordpress",state="heard"'))
-        .toBe(0)
-    }
-    if (isLate) await reload()
-    companion.respondToWrite = async ({ headers }, wire) => {
-      if (!isLate) await reload()
-      const asked = isLate ? 'a'.repeat(32) : headers['trellis-nonce']
-      expect(isLate ? headers['trellis-nonce'] : undefined).toBeUndefined()
-      wire.respond({ headers: { 'Trellis-Statement': companion.state('nothing', asked) }, content: '{}' })
-    }
-    await write('/wp-login.php')
-    expect(await left()).toEqual(['/page/1'])
-  },
-  30_000,
-)
+])('a statement with the old token is a write when a reload has set another one: %s', async (_, isLate) => {
+  await stop()
+  await start()
+  await fill()
+  const reload = async (): Promise<void> => {
+    const reply = await gateway.put({ services: servicesWith('another token of 25 chars') })
+    expect(reply.kind).toBe('applied')
+    await expect
+      .poll(() => gateway.metric('trellis_changes_state', 'service="wordpress",state="heard"'))
+      .toBe(0)
+  }
+  if (isLate) await reload()
+  companion.respondToWrite = async ({ headers }, wire) => {
+    if (!isLate) await reload()
+    const asked = isLate ? 'a'.repeat(32) : headers['trellis-nonce']
+    expect(isLate ? headers['trellis-nonce'] : undefined).toBeUndefined()
+    wire.respond({ headers: { 'Trellis-Statement': companion.state('nothing', asked) }, content: '{}' })
+  }
+  await write('/wp-login.php')
+  expect(await left()).toEqual(['/page/1'])
+})
 
 test('a statement that arrives when the log is not read any more is a write', async () => {
   await stop()

@@ -268,14 +268,10 @@ describe('installed without scripts in an empty project', () => {
         cwd: project,
         env: ports,
       })
-      await untilReady(
-        program,
-        async () => {
-          const { code, stderr } = await trellis(['status'], ports)
-          if (code !== 0) throw new Error(stderr)
-        },
-        60_000,
-      )
+      await untilReady(program, async () => {
+        const { code, stderr } = await trellis(['status'], ports)
+        if (code !== 0) throw new Error(stderr)
+      })
     })
     afterAll(async () => {
       await program.stop(500)
@@ -344,13 +340,9 @@ describe('installed without scripts in an empty project', () => {
       }),
     )
     const program = startProcess(join(project, 'node_modules/.bin/trellis'), ['start', '-c', file], {})
-    await untilReady(
-      program,
-      async () => {
-        await (await fetch(`http://127.0.0.1:${port}/`)).text()
-      },
-      60_000,
-    )
+    await untilReady(program, async () => {
+      await (await fetch(`http://127.0.0.1:${port}/`)).text()
+    })
     await program.stop(500)
   })
 })

@@ -186,4 +186,4 @@ test('its log line is a warning: the level of the line is not the level of the p
   } finally {
     await program.stop()
   }
-}, 120_000)
+})

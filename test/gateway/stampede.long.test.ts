@@ -52,11 +52,11 @@ test(`${readers} concurrent readers of one target send one request to the upstre
   expect(new Set(statuses)).toEqual(new Set([200]))
   expect(origin.received).toHaveLength(1)
   expect(await gateway.metric('cache_collapsed_total')).toBe(readers - 1)
-}, 120_000)
+})
 
 test('when it fails they send that request and its one retry', async () => {
   const { origin, statuses } = await stampede((_, wire) => wire.reset())
   expect(statuses).toHaveLength(readers)
   expect(new Set(statuses)).toEqual(new Set([502]))
   expect(origin.received).toHaveLength(2)
-}, 120_000)
+})

@@ -38,11 +38,17 @@ test.each([
   ['Authorization', (jwt: string) => `Bearer ${jwt}`],
   ['X-Auth-Token', (jwt: string) => jwt],
 ])('what is stored for a token in %s ends with the token', async (name, write) => {
-  const headers = { [name]: write(token(2)) }
   const path = `/${name}`
-  const first = await ask(path, headers)
-  expect(Number(/ttl=(\d+)/.exec(first.status)?.[1])).toBeLessThanOrEqual(2)
-  expect((await ask(path, headers)).status).toMatch(/hit/)
+  let headers: Record<string, string> = {}
+  let first = ''
+  /** With another token each time: on a busy machine one may end before it is used twice. */
+  const again = async (): Promise<string> => {
+    headers = { [name]: write(token(2)) }
+    first = (await ask(path, headers)).status
+    return (await ask(path, headers)).status
+  }
+  await expect.poll(again).toMatch(/hit/)
+  expect(Number(/ttl=(\d+)/.exec(first)?.[1])).toBeLessThanOrEqual(2)
   const later = async () => (await ask(path, headers)).status
   await expect.poll(later).toMatch(/detail=no-freshness/)
   expect((await ask(path, headers)).text).not.toBe((await ask(path, headers)).text)

@@ -128,12 +128,14 @@ const transferOf = (
       got.headMs = since()
       response.on('error', () => {})
       response.on('close', () => {
-        got.isWhole = response.complete
-        // The decoder may have octets left.
-        setTimeout(end, 50)
+        if (!response.complete) end()
       })
       decoded(response)
         .on('error', () => {})
+        .on('end', () => {
+          got.isWhole = response.complete
+          end()
+        })
         .on('data', (octets: Buffer) => {
           if (got.text === '') got.firstMs = since()
           got.text += octets.toString()
@@ -179,7 +181,11 @@ describe.each(['passed', 'ruled'])('%s', (mount) => {
       if (pieces === undefined) throw new Error(`${pace} is no pace of this test`)
       const path = `/${mount}/${encodeURIComponent(transfer)}/${encodeURIComponent(pace)}?${coding}`
       const isUpload = transfer === 'upload'
-      const got = await transferOf(path, coding, isUpload ? pieces : undefined)
+      const ask = () => transferOf(path, coding, isUpload ? pieces : undefined)
+      let got = await ask()
+      // On a machine that stood still another limit may have passed as well.
+      for (let tries = 1; tries < 5 && outcome.includes('after') && got.endMs >= lastsMs; tries += 1)
+        got = await ask()
       expectOutcome(outcome, got, pieces.count, isUpload)
       if (mount !== 'ruled' || isUpload || !got.isWhole || got.status !== 200) return
       if (transfer === 'event stream') expect(got.cacheStatus).toContain('detail=event-stream')

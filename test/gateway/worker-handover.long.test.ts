@@ -37,4 +37,4 @@ test('while a worker stands still or is killed, the others take the connections'
     process.kill(stopped, 'SIGKILL')
     for (const line of lines) line.close()
   }
-}, 120_000)
+})

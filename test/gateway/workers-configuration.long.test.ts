@@ -99,4 +99,4 @@ test('a worker that is starting during a reload gets the new configuration', asy
   await pause(100)
   await allWorkers({ program }, 2)
   await expect.poll(() => statuses('/five/x')).toEqual(new Set([200]))
-}, 120_000)
+})

@@ -61,5 +61,5 @@ test(
     const run = await checker.run(disturbances.disturb, sawEnough(min, disturbances))
     expectPromiseKept(run, disturbances.counts, min)
   },
-  longestMs * 3 + 120_000,
+  longestMs * 3 + 240_000,
 )

@@ -90,7 +90,7 @@ describeWith('php', 'config/agency.example.yaml: two WordPress sites and an API 
       const response = await fetch(`http://127.0.0.1:${adminPort}/readyz`)
       if (!response.ok) throw new Error(await response.text())
     })
-  }, 120_000)
+  })
   afterAll(async () => {
     delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
     Object.assign(dns, { lookup: systemLookup })

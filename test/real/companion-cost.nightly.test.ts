@@ -72,7 +72,7 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
     await poll(site.origin, 0)
     const { without } = await cost('a read, to know the machine', read)
     slower = Math.max(1, without.processor / processorTimeOfRead)
-  }, 120_000)
+  })
   afterAll(() => site?.stop())
 
   const timed = async (act: () => Promise<Response>): Promise<number> => {
@@ -145,7 +145,7 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
     expect(more.statements).toBe(4)
     expect(more.processor).toBeLessThan(2 * slower)
     if (isIdle) expect(more.waited).toBeLessThan(4 * slower)
-  }, 120_000)
+  })
 
   test('a save with other categories sends at most ten SQL statements more', async () => {
     let saves = 0
@@ -155,14 +155,14 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
     })
     const { more } = await cost('a save with other categories', act)
     expect(more.statements).toBeLessThanOrEqual(10)
-  }, 120_000)
+  })
 
   test('a read sends no SQL statement more and takes less than two milliseconds longer', async () => {
     const { more } = await cost('a read', read)
     expect(more.statements).toBe(0)
     expect(more.processor).toBeLessThan(2 * slower)
     if (isIdle) expect(more.waited).toBeLessThan(2 * slower)
-  }, 120_000)
+  })
 
   test('a statement costs a POST no SQL statement and at most 0.3 ms of PHP', async () => {
     const act = (query: string) => () => {
@@ -178,7 +178,7 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
     const { more } = await cost('a statement', act, 'unasked')
     expect(more.statements).toBe(0)
     expect(more.processor).toBeLessThan(0.3 * slower)
-  }, 120_000)
+  })
 
   test('a poll without news sends two SQL statements more than a refused one and takes at most 5 ms of PHP', async () => {
     const { last } = await poll(site.origin, 0)
@@ -191,7 +191,7 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
     expect(more.statements).toBe(2)
     expect(more.processor).toBeLessThan(slower)
     expect(more.processor + without.processor).toBeLessThan(5 * slower)
-  }, 120_000)
+  })
 
   test('neither a poll nor a save reads a long log', async () => {
     const rowsRead = (code: string): string =>

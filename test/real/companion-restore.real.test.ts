@@ -43,7 +43,7 @@ describeWith('php', 'a gateway that reads the log of a WordPress', () => {
     await poll(site.origin, 0)
     pushed = await startGateway(ports)
     polling = await startGateway([await freePort(), await freePort()])
-  }, 120_000)
+  })
   afterAll(async () => {
     await pushed?.stop()
     await polling?.stop()

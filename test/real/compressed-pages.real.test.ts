@@ -71,7 +71,7 @@ describeWith('php', 'a WordPress', () => {
           },
         },
       })
-    }, 120_000)
+    })
     afterAll(async () => {
       await gateway.close()
       await nginx.stop()

@@ -64,7 +64,7 @@ describeWith('php', 'what WordPress does for requests that the gateway takes for
     stored = all.filter((_, at) => isHit(through[at]))
     before = [bodiesOf(await seen(wordpress.origin)), bodiesOf(through)]
     dump = await dumpOf()
-  }, 120_000)
+  })
   afterAll(async () => {
     await gateway?.close()
     await wordpress?.stop()

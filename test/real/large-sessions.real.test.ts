@@ -164,7 +164,7 @@ describeWith('php', 'two browsers in the shop of a real WordPress with the compa
       status: direct.status,
       body: direct.body,
     })
-  }, 120_000)
+  })
 
   test('what is stored for a credential is not used for ttlWhileHeard', async () => {
     const jwt = await login('author', 99_999)
@@ -175,5 +175,5 @@ describeWith('php', 'two browsers in the shop of a real WordPress with the compa
     }
     await expect.poll(stored, { interval: 300 }).toContain('hit')
     expect(Number(/ttl=(\d+)/.exec(await stored())?.[1])).toBeLessThanOrEqual(600)
-  }, 120_000)
+  })
 })

@@ -102,7 +102,7 @@ describeWith('php', 'a POST that names another method does at a site what it doe
       },
     })
     root = `${gateway.publicAddress}/wp-json`
-  }, 120_000)
+  })
   afterAll(async () => {
     await gateway?.close()
     await direct?.stop()

@@ -255,7 +255,7 @@ const theFrontEnd = ({ version: release, hasUseCache }: Release): void => {
     next = await startNext(Number(new URL(address).port))
     await expect.poll(async () => (await write(3)).status).toBe(200)
     expect(await shown(3)).toBe(versions.get('3'))
-  }, 120_000)
+  })
 
   test('no page of the build is shown as current, before the first purge either', () => {
     expect(builtPages).toEqual([1, 1])

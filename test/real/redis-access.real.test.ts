@@ -217,7 +217,7 @@ describeWith('redis', 'a cluster that does not let everybody in', () => {
       await gateways.stop()
       await cluster.stop()
     }
-  }, 120_000)
+  })
 })
 
 test('certificates for Redis are checked with the rest of the file, and are of no use in the clear', async () => {

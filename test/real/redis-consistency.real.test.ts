@@ -9,7 +9,7 @@ import { forgetAfterMs, type Instances, leaseMs, startInstances } from './shared
 
 /** A long run sets it; the short one ends after its time. */
 const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? times(6, 24)) * 1000
-const maxMs = longestMs * 3 + 120_000
+const maxMs = longestMs * 3 + 240_000
 
 const min = { hits: 20, acrossStops: 2 }
 

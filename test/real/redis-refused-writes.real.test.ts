@@ -137,6 +137,6 @@ describeWith('redis', 'an instance that is cut off alone for longer than forgetA
       expectPromiseKept(run, counts, min)
       expect(run.refusals.get('PUT 503 trellis_shared_store_unreachable')).toBeGreaterThan(0)
     },
-    longestMs * 3 + 120_000,
+    longestMs * 3 + 240_000,
   )
 })

@@ -61,6 +61,6 @@ describeWith('redis', 'two workers on each of two instances on one Redis', () =>
       const ends = instances.all.flatMap(({ gateway }) => logLinesOf(gateway.program, 'worker-ended'))
       expect(ends.filter(({ end }) => end === 'stuck')).toEqual([])
     },
-    longestMs * 3 + 120_000,
+    longestMs * 3 + 240_000,
   )
 })

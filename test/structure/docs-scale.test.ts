@@ -13,4 +13,4 @@ test('the table of docs/evidence/scale.md is what the simulation gives (UPDATE_D
     await writeFile('docs/evidence/scale.md', text.slice(0, from) + table + text.slice(text.indexOf(end)))
   }
   expect((await readFile('docs/evidence/scale.md', 'utf8')).slice(from)).toContain(table)
-}, 120_000)
+})

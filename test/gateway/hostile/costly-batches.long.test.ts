@@ -107,16 +107,12 @@ test.each([
     () => withItems(`{"path":"/site/v2/posts/5","headers":{"x":[${repeated('"a",', 900_000)}"a"]}}`),
   ],
   ['a list of numbers as a body', () => withItems(put(`[${repeated('1,', 900_000)}1]`))],
-])(
-  '%s cost no more than reading it a few times',
-  async (_, made) => {
-    const content = made()
-    expect(content.length).toBeLessThan(1 << 20)
-    const ms = await costOfRequest(() => post(content), maxMs)
-    expect(ms).toBeLessThan(maxMs)
-  },
-  60_000,
-)
+])('%s cost no more than reading it a few times', async (_, made) => {
+  const content = made()
+  expect(content.length).toBeLessThan(1 << 20)
+  const ms = await costOfRequest(() => post(content), maxMs)
+  expect(ms).toBeLessThan(maxMs)
+})
 
 test('references of all items into one large response cost one reading of it', async () => {
   listed = JSON.stringify(

@@ -84,14 +84,10 @@ test.each<[string, () => Buffer]>([
           .join()}]}`,
       ),
   ],
-])(
-  'a batch of 1 MiB of %s holds the event loop for a short time',
-  async (_, made) => {
-    response = Buffer.from('{}')
-    expect(await sent(made())).toBeLessThan(maxTurnMs)
-  },
-  60_000,
-)
+])('a batch of 1 MiB of %s holds the event loop for a short time', async (_, made) => {
+  response = Buffer.from('{}')
+  expect(await sent(made())).toBeLessThan(maxTurnMs)
+})
 
 test.each([
   ['lists', '[', '[[]],', '1]'],
@@ -105,5 +101,4 @@ test.each([
     response = filled(4 * megabyte, before, piece, after)
     expect(await sent(batchOf(['{"title":"a"}']))).toBeLessThan(maxTurnMs)
   },
-  60_000,
 )

@@ -74,7 +74,7 @@ const reload = async (text: string, path: string): Promise<void> => {
   await writeFile(join(folder, 'openapi.json'), text)
   process.kill(await programPid(gateway.program), 'SIGHUP')
   const status = async (): Promise<number> => (await fetch(`${gateway.origin}/described/${path}`)).status
-  await expect.poll(status).toBe(200)
+  await expect.poll(status, { timeout: 170_000 }).toBe(200)
   await reported()
 }
 
@@ -106,7 +106,7 @@ test.each([
     const index = (await (await fetch(site('/'))).json()) as { readonly routes: object }
     expect(Object.keys(index.routes).length).toBeGreaterThanOrEqual(Object.keys(routes).length)
   },
-  120_000,
+  600_000,
 )
 
 test('a document of three thousand paths is reloaded in short turns', async () => {
@@ -119,7 +119,7 @@ test('a document of three thousand paths is reloaded in short turns', async () =
     best = Math.min(best, turn)
   }
   expect(best).toBeLessThan(maxTurnMs)
-}, 120_000)
+}, 600_000)
 
 /** Each schema leads to the next one, and all of them belong to one content. */
 const chained = (count: number, title: string): string =>
@@ -188,4 +188,4 @@ test('a thousand schemas of one content are compiled in turns, also to describe 
     best = Math.min(best, turn)
   }
   expect(best).toBeLessThan(maxCompilingMs)
-}, 120_000)
+}, 600_000)

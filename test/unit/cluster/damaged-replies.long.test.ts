@@ -201,22 +201,17 @@ test.each(
     { what, wire, cluster: false, where: 'a server' },
     ...(ofClusters.test(what) ? [{ what, wire, cluster: true, where: 'a cluster' }] : []),
   ]),
-)(
-  '$what from $where is no response to anything, and the next one is',
-  async ({ wire, cluster }) => {
-    const { script, node } = await scripted(proto3)
-    for (const { name, commands, run, healthy, said } of await askedOf(node, cluster)) {
-      Object.assign(script, { commands, wire: healthy })
-      await expect.poll(() => settled(run), patient).toEqual(said)
-      script.wire = wire
-      // An instance without the claim asks the upstream itself.
-      const refused =
-        name === 'an entry' ? [undefined] : name === 'a claim' ? ['mine', 'theirs'] : ['refused']
-      expect(refused, name).toContain(await settled(run))
-    }
-  },
-  60_000,
-)
+)('$what from $where is no response to anything, and the next one is', async ({ wire, cluster }) => {
+  const { script, node } = await scripted(proto3)
+  for (const { name, commands, run, healthy, said } of await askedOf(node, cluster)) {
+    Object.assign(script, { commands, wire: healthy })
+    await expect.poll(() => settled(run), patient).toEqual(said)
+    script.wire = wire
+    // An instance without the claim asks the upstream itself.
+    const refused = name === 'an entry' ? [undefined] : name === 'a claim' ? ['mine', 'theirs'] : ['refused']
+    expect(refused, name).toContain(await settled(run))
+  }
+})
 
 const head = {
   version: 4,
@@ -307,31 +302,27 @@ test.each([
   ['a slot that is a text', list(list(bulk('a'), bulk('b')))],
   ['a node that is null', list(list(':0\r\n', ':16383\r\n', empty))],
   ['a port that is a text', list(list(':0\r\n', ':16383\r\n', list(bulk('127.0.0.1'), bulk('x'))))],
-])(
-  'slots of a cluster that are none are asked for again: %s',
-  async (_, wire) => {
-    let isHealthy = false
-    const node = await startScriptedNode(([name, what]) =>
-      name === 'cluster' && what === 'SLOTS' && !isHealthy ? wire : 'usual',
-    )
-    const connection = connect(
-      {
-        ...{ url: `redis://127.0.0.1:${node.port}`, cluster: true, tls: noTls, timeoutMs, maxReplyBytes },
-        troubled: () => undefined,
-      },
-      () => undefined,
-    )
-    onTestFinished(() => {
-      connection.disconnect()
-      node.close()
-    })
-    await expect.poll(() => node.counts.get('cluster') ?? 0, patient).toBeGreaterThan(2)
-    expect(connection.status).not.toBe('ready')
-    isHealthy = true
-    await expect.poll(() => connection.status, patient).toBe('ready')
-  },
-  60_000,
-)
+])('slots of a cluster that are none are asked for again: %s', async (_, wire) => {
+  let isHealthy = false
+  const node = await startScriptedNode(([name, what]) =>
+    name === 'cluster' && what === 'SLOTS' && !isHealthy ? wire : 'usual',
+  )
+  const connection = connect(
+    {
+      ...{ url: `redis://127.0.0.1:${node.port}`, cluster: true, tls: noTls, timeoutMs, maxReplyBytes },
+      troubled: () => undefined,
+    },
+    () => undefined,
+  )
+  onTestFinished(() => {
+    connection.disconnect()
+    node.close()
+  })
+  await expect.poll(() => node.counts.get('cluster') ?? 0, patient).toBeGreaterThan(2)
+  expect(connection.status).not.toBe('ready')
+  isHealthy = true
+  await expect.poll(() => connection.status, patient).toBe('ready')
+})
 
 const subscribed = list(bulk('subscribe'), bulk('c'), ':1\r\n')
 const pong = list(bulk('pong'), bulk(''))
@@ -360,35 +351,31 @@ test.each([
   ['a message of lists', subscribed + list(list(bulk('message')), list(bulk('c')), bulk('x'))],
   ['lists in lists', `${subscribed}${'*1\r\n'.repeat(9_000)}:1\r\n`],
   ['a message of RESP3', subscribed + push(bulk('message'), bulk('c'), bulk('x'))],
-])(
-  'a server that answers SUBSCRIBE with what it is not is left: %s',
-  async (_, wire) => {
-    let isHealthy = false
-    const acknowledged: string[] = []
-    const node = await startScriptedNode(([name]) => {
-      if (name === 'subscribe') return isHealthy ? subscribed : wire
-      return name === 'ping' ? pong + message('[]') : 'usual'
-    })
-    const calls = await connectedTo(node, { cluster: false, timeoutMs })
-    const listener = listen(
-      calls,
-      {
-        channels: ['c'],
-        everyMs: 20,
-        speak: () => Promise.resolve(),
-        troubled: () => undefined,
-        connector: connectorFor('listens', { timeoutMs, maxReplyBytes }),
-      },
-      (_channel, text) => acknowledged.push(text),
-    )
-    onTestFinished(() => listener.close())
-    await expect.poll(() => node.counts.get('subscribe') ?? 0, patient).toBeGreaterThan(1)
-    isHealthy = true
-    const before = acknowledged.length
-    await expect.poll(() => acknowledged.length, patient).toBeGreaterThan(before + 2)
-  },
-  60_000,
-)
+])('a server that answers SUBSCRIBE with what it is not is left: %s', async (_, wire) => {
+  let isHealthy = false
+  const acknowledged: string[] = []
+  const node = await startScriptedNode(([name]) => {
+    if (name === 'subscribe') return isHealthy ? subscribed : wire
+    return name === 'ping' ? pong + message('[]') : 'usual'
+  })
+  const calls = await connectedTo(node, { cluster: false, timeoutMs })
+  const listener = listen(
+    calls,
+    {
+      channels: ['c'],
+      everyMs: 20,
+      speak: () => Promise.resolve(),
+      troubled: () => undefined,
+      connector: connectorFor('listens', { timeoutMs, maxReplyBytes }),
+    },
+    (_channel, text) => acknowledged.push(text),
+  )
+  onTestFinished(() => listener.close())
+  await expect.poll(() => node.counts.get('subscribe') ?? 0, patient).toBeGreaterThan(1)
+  isHealthy = true
+  const before = acknowledged.length
+  await expect.poll(() => acknowledged.length, patient).toBeGreaterThan(before + 2)
+})
 
 test('a server that sends single bytes and no complete response is left for another', async () => {
   let connections = 0

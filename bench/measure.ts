@@ -110,7 +110,8 @@ export async function probe(running: RunningPeer, scenario: Scenario): Promise<P
   let wrong: string | undefined
   for (let tries = 0; tries < 20; tries += 1) {
     const isNew = expects === 'forwarded' && script === 'distinct.lua'
-    const suffix = script === undefined || script === 'upload.lua' ? '' : String(isNew ? tries + 1 : 1)
+    const isNumbered = script !== undefined && script !== 'upload.lua' && script !== 'write.lua'
+    const suffix = isNumbered ? String(isNew ? tries + 1 : 1) : ''
     const response = await ask(running, scenario, suffix, await headersOf(running, scenario))
     wrong = running.peer.check(scenario, response)
     if (revalidates !== undefined && response.status !== 304) wrong = `status ${response.status}`

@@ -17,7 +17,7 @@ import { benchTable, printRow } from './table.ts'
 // npm run bench pairs http-proxy pass,miss         two servers in turns of a second: bench/pairs.ts
 // npm run bench latency nginx hit,pass 0.5         response times at a fixed rate: bench/latency.ts
 // npm run bench profile hit,miss                   where the processor time goes, beside bare Node: bench/profile.ts
-// npm run bench table 4 OTHER_NODE               the table of docs/evidence/performance.md, some twenty minutes: bench/table.ts
+// npm run bench table 3                            the table of docs/evidence/performance.md, some ten minutes: bench/table.ts
 // npm run bench downstream-writes FOLDER/dist  a write that a receiver confirms, beside another build: bench/downstream-writes.ts
 // npm run bench batch                              batches: see bench/batch.ts
 // npm run bench batch-deployments                  the same in front of differently run WordPresses

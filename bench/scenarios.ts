@@ -17,6 +17,7 @@ export type Scenario =
   | 'miss-site'
   | 'pass'
   | 'upload'
+  | 'write'
   | 'refusal'
   | 'zipf'
   | 'purge-storm'
@@ -88,9 +89,16 @@ export const scenarios: readonly ScenarioFacts[] = [
   { name: 'pass', title: 'pass-through, 2 kB of JSON', yardstick: 'http-proxy', expects: 'forwarded' },
   {
     name: 'upload',
-    title: 'upload of 64 kB that streams through',
+    title: 'upload of 64 kB that streams through, three services on its upstream',
     yardstick: 'http-proxy',
     script: 'upload.lua',
+    expects: 'forwarded',
+  },
+  {
+    name: 'write',
+    title: 'write of 2 kB whose reach nobody knows, three services on its upstream',
+    yardstick: 'http-proxy',
+    script: 'write.lua',
     expects: 'forwarded',
   },
   { name: 'refusal', title: 'refused by validation, 400', yardstick: 'node-http', expects: 'refused' },

@@ -25,7 +25,7 @@ export const rows: readonly Row[] = [
   { scenario: 'hit', against: 'varnish' },
   ...hits('hit-cors', 'hit-cors-none', 'hit-headers', 'hit-limits', 'hit-all'),
   ...hits('hit-tls', 'hit-h2', 'not-modified-h2'),
-  ...hits('miss', 'miss-site', 'pass', 'upload'),
+  ...hits('miss', 'miss-site', 'pass', 'upload', 'write'),
   { scenario: 'hit', against: 'nginx', p99: true },
   { scenario: 'pass', against: 'http-proxy', p99: true },
 ]
@@ -58,9 +58,12 @@ const p99Of = async (against: string, scenario: Scenario, pairs: number): Promis
   }
 }
 
+/** What docs/evidence/performance.md says beside the table, by this Node: contracts beside each other, writes on a full cache, starts. */
+const beside = ['contracts', 'writes', 'startup'] as const
+
 /**
  * The table of docs/evidence/performance.md: each row with each of the Nodes (paths of programs), in a process of its own, so that
- * one that cannot be measured leaves the others. BENCH_SCENARIOS=hit-h2,pass: some of the rows.
+ * one that cannot be measured leaves the others; then what is beside the table. BENCH_SCENARIOS=hit-h2,pass: some of the rows.
  */
 export async function benchTable(pairs = 4, nodes: readonly string[] = []): Promise<void> {
   const programs = [process.execPath, ...nodes]
@@ -77,7 +80,19 @@ export async function benchTable(pairs = 4, nodes: readonly string[] = []): Prom
     const title = `${p99 === true ? 'p99 at half of saturation: ' : ''}${factsOf(scenario).title}`
     console.log(`|${title}|${against}|${cells.join('')}`)
   }
+  if (chosen !== undefined) return
+  for (const name of beside) {
+    const file = fileURLToPath(new URL(`./${name}.ts`, import.meta.url))
+    const ended = await execute(process.execPath, ['--import', 'tsx', file]).catch((error: unknown) => {
+      console.error(error)
+      return undefined
+    })
+    console.log(`\n${name}\n${ended?.stdout.trim() ?? '–'}`)
+  }
 }
+
+/** Quartiles further apart than this share of the median: the median says little. */
+const widest = 0.15
 
 const run = fileURLToPath(new URL('./run.ts', import.meta.url))
 
@@ -86,7 +101,9 @@ const cellsOf = async (node: string, row: number, pairs: number, unit: string): 
     const { stdout } = await execute(node, ['--import', 'tsx', run, 'row', String(row), String(pairs)])
     const { ratios, own } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Result
     const [low, high] = [quantile(ratios, 0.25), quantile(ratios, 0.75)]
-    return `${median(ratios).toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})|${own.toFixed(1)} ${unit}|`
+    const middle = median(ratios)
+    const width = (high - low) / middle > widest ? ', wide' : ''
+    return `${middle.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)}${width})|${own.toFixed(1)} ${unit}|`
   } catch (error) {
     console.error(error)
     return '–|–|'

@@ -13,6 +13,8 @@ export const fileTargets = {
 } as const satisfies Partial<Record<Scenario, string>>
 
 /** Targets that every cache bypasses. */
-export const plainTargets = { pass: '/plain/list', upload: '/plain/upload' } as const satisfies Partial<
-  Record<Scenario, string>
->
+export const plainTargets = {
+  pass: '/plain/list',
+  upload: '/plain/upload',
+  write: '/plain/write',
+} as const satisfies Partial<Record<Scenario, string>>

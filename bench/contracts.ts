@@ -1,11 +1,13 @@
 import { createServer } from 'node:http'
+import { fileURLToPath } from 'node:url'
 import { startGatewayProcess } from '../test/support/gateway-process.ts'
 import { pipelinedGets } from './million/pipelined-gets.ts'
 import { processorSeconds } from './processor-time.ts'
 import { median } from './statistics.ts'
 
-// npm run bench:graphql: processor time of the gateway for a hit and a miss of 2 kB, by GraphQL and on a route of a site, and the share
-// of the site's rate that GraphQL reaches. All are in one gateway, take turns, and wait for each response, as clients do. BENCH_COUNT: requests in each turn.
+// npm run bench:contracts: processor time of the gateway for a hit and a miss of 2 kB, by GraphQL, on a route of an OpenAPI document and on
+// one of a site, and the share of the site's rate that the others reach. All are in one gateway, take turns, and wait for each response, as
+// clients do. BENCH_COUNT: requests in each turn.
 const text = 'x'.repeat(2_000)
 const upstream = createServer((request, response) => {
   const content = request.url?.startsWith('/graphql') === true ? { data: { text } } : { text }
@@ -16,8 +18,17 @@ await new Promise<void>((listening) => upstream.listen(0, '127.0.0.1', listening
 const address = upstream.address()
 const targets = [`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`]
 
+const described = fileURLToPath(new URL('../test/contracts/openapi/shop.yaml', import.meta.url))
+
 const gateway = await startGatewayProcess({
   services: {
+    api: {
+      contract: 'openapi',
+      mount: '/api',
+      document: described,
+      upstream: { targets },
+      cache: { rules: [{ match: 'GET /items/**', ttl: '1h' }] },
+    },
     site: {
       contract: 'site',
       mount: '/site',
@@ -47,10 +58,12 @@ type Requests = { readonly targetOf: (page: number) => string; readonly contentO
 
 const kinds: Readonly<Record<string, Requests>> = {
   site: { targetOf: (page) => `/site/site/v2/posts?per_page=8&page=${page}` },
+  OpenAPI: { targetOf: (page) => `/api/items/5?page=${page}` },
+  'OpenAPI, a header and a cookie in the key': { targetOf: (page) => `/api/items?limit=8&tags=${page}` },
   'GraphQL, GET': { targetOf: urlOf },
   'GraphQL, POST': { targetOf: () => '/graphql', contentOf: operationOf },
 }
-const count = Number(process.env['BENCH_COUNT'] ?? 5_000)
+const count = Number(process.env['BENCH_COUNT'] ?? 3_000)
 const rounds = 6
 let nextPage = 1_000_000
 
@@ -86,7 +99,7 @@ try {
     const [outcome] = name.split(',')
     const ratio = median(found.get(`${outcome}, site`) ?? []) / median(micros)
     console.log(
-      `${name.padEnd(24)} ${median(micros).toFixed(1)} µs of processor time, ${ratio.toFixed(2)} of the site's rate`,
+      `${name.padEnd(48)} ${median(micros).toFixed(1)} µs of processor time, ${ratio.toFixed(2)} of the site's rate`,
     )
   }
 } finally {

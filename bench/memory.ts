@@ -1,5 +1,6 @@
 import { Cache } from '../src/cache/cache.ts'
-import { type CacheRead, cacheKey } from '../src/cache/cache-read.ts'
+import { cacheKey } from '../src/cache/cache-key.ts'
+import type { CacheRead } from '../src/cache/cache-read.ts'
 import type { CachePolicy } from '../src/cache/decide-caching.ts'
 import { systemClock } from '../src/clock.ts'
 import { unlimited } from '../src/http/bounds/byte-budget.ts'

@@ -4,7 +4,7 @@ import { startSupervisor } from './cluster/supervisor.ts'
 import type { DrainStart, WorkerEvent, WorkerLink } from './cluster/worker-link.ts'
 import type { Config, ServiceConfig } from './config/config.ts'
 import type { ConfigResult } from './config/load.ts'
-import { type EmbeddedUpstream, startEmbedded } from './gateway/contracts.ts'
+import { type EmbeddedUpstream, startEmbedded } from './gateway/embedded-upstreams.ts'
 import { type UpstreamIssue, warnOf } from './gateway/upstream-issues.ts'
 import {
   createWorkersConfig,

@@ -1,86 +1,12 @@
-import { createHmac, randomBytes } from 'node:crypto'
 import { parseCacheControl } from '../http/headers/caching-headers.ts'
 import { type HeaderLines, type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import type { GatewayResponse, ResponseOrPromise } from '../http/message.ts'
 import { isHead } from '../http/methods.ts'
 import type { BuildReading } from './build-reading.ts'
+import { targetKeyOf } from './cache-key.ts'
 import type { CachePolicy } from './decide-caching.ts'
-import type { ForwardReason, ReadOutcome, StatusDetail } from './events.ts'
+import type { ReadOutcome } from './events.ts'
 import type { ReadStep } from './read-steps.ts'
-
-/** `partition` is `public` or the hash of a credential. */
-type CacheKeyParts = {
-  readonly service: string
-  /** Canonical path and query relative to the service. */
-  readonly target: string
-  readonly partition: string
-  /** The host of the request where responses of the service depend on it; '' or absent where they do not. */
-  readonly host?: string
-  /** `http` or `https` where it is not that of the public URL; '' or absent where it is (RFC 9111 §2: the key has the whole URI). */
-  readonly scheme?: string
-}
-
-/** With its length in front, no text can be read as another split of the key. */
-const part = (text: string): string => `${text.length}:${text}`
-
-/** Everything stored for one target, in all partitions and for all hosts, has keys that begin with this. */
-export const targetKey = (service: string, target: string): string => part(service) + part(target)
-
-const publicEnd = part('public')
-
-/** The primary cache key (RFC 9111 §2); injective. */
-export const cacheKey = (parts: CacheKeyParts): string => {
-  const { partition, host = '', scheme = '' } = parts
-  const start = targetKey(parts.service, parts.target)
-  if (partition === 'public' && host === '' && scheme === '') return start + publicEnd
-  const place = scheme === '' ? (host === '' ? '' : part(host)) : part(host) + part(scheme)
-  return start + part(partition) + place
-}
-
-const endOfPart = (key: string, start: number): number => {
-  const colon = key.indexOf(':', start)
-  return colon + 1 + Number(key.slice(start, colon))
-}
-
-/** '' behind the end. */
-const readPart = (key: string, start: number): { readonly text: string; readonly end: number } => {
-  if (start === key.length) return { text: '', end: start }
-  const end = endOfPart(key, start)
-  return { text: key.slice(key.indexOf(':', start) + 1, end), end }
-}
-
-export const partsOfKey = (key: string): Required<CacheKeyParts> => {
-  const service = readPart(key, 0)
-  const target = readPart(key, service.end)
-  const partition = readPart(key, target.end)
-  const host = readPart(key, partition.end)
-  return {
-    service: service.text,
-    target: target.text,
-    partition: partition.text,
-    host: host.text,
-    scheme: readPart(key, host.end).text,
-  }
-}
-
-const endOfTarget = (key: string): number => endOfPart(key, endOfPart(key, 0))
-
-export const targetKeyOf = (key: string): string => key.slice(0, endOfTarget(key))
-
-/** The key of a target in the public partition: it follows from the `targetKey`, so that no index is needed to find it. */
-export const publicKeyOf = (targetKey: string): string => targetKey + publicEnd
-
-export const isPublicKey = (key: string): boolean =>
-  key.endsWith(publicEnd) && endOfTarget(key) === key.length - publicEnd.length
-
-/**
- * Makes partitions of credentials. The salt lives as long as the process, so that a key seen in a dump or in the
- * admin listing can neither be turned back into a credential nor be tried against a list of them.
- */
-export const createPartitions = (): ((credential: string) => string) => {
-  const salt = randomBytes(32)
-  return (credential) => createHmac('sha256', salt).update(credential).digest('base64url')
-}
 
 /** A read that is answered through the cache: GET, HEAD, QUERY, or the POST of a GraphQL query. */
 export type CacheRead = {
@@ -172,24 +98,3 @@ export const expectedTags = (read: CacheRead): readonly string[] => [
   targetKeyOf(read.key),
   ...read.tags(emptyResponse),
 ]
-
-/** Parameters of a forwarded request (RFC 9211 §2). */
-type ForwardedStatus = {
-  readonly reason: ForwardReason
-  readonly status?: number | undefined
-  readonly ttlSeconds?: number
-  readonly stored?: boolean
-  readonly collapsed?: boolean
-  readonly detail?: StatusDetail | undefined
-}
-
-export const cacheName = 'trellis'
-
-export const forwardedCacheStatus = (forwarded: ForwardedStatus): string => {
-  let text = `${cacheName}; fwd=${forwarded.reason}`
-  if (forwarded.status !== undefined) text += `; fwd-status=${forwarded.status}`
-  if (forwarded.ttlSeconds !== undefined) text += `; ttl=${forwarded.ttlSeconds}`
-  if (forwarded.stored === true) text += '; stored'
-  if (forwarded.collapsed === true) text += '; collapsed'
-  return forwarded.detail === undefined ? text : `${text}; detail=${forwarded.detail}`
-}

@@ -17,9 +17,10 @@ import { createTierFetch, type SharedTier } from './shared-tier.ts'
 import { type AdmissionMode, createAdmission } from './store/admission.ts'
 import { contentsTagged } from './store/contents-tagged.ts'
 import { HitForMiss } from './store/hit-for-miss.ts'
+import { InvalidationLog } from './store/invalidation-log.ts'
 import { MemoryStore } from './store/memory-store.ts'
+import { QuarantinedTags } from './store/quarantined-tags.ts'
 import { ResponseStorage } from './store/response-storage.ts'
-import { InvalidationLog, QuarantinedTags } from './store/tag-index.ts'
 import { createVerification } from './verification.ts'
 
 export type CacheOptions = {

@@ -1,6 +1,6 @@
 import type { Moment } from '../clock.ts'
 import { redactTarget } from '../http/targets.ts'
-import { partsOfKey } from './cache-read.ts'
+import { partsOfKey } from './cache-key.ts'
 import { currentAgeMs, lifetimeAt } from './policy/reuse.ts'
 import type { MemoryStore } from './store/memory-store.ts'
 import type { StoredResponse } from './store/stored-response.ts'

@@ -2,13 +2,14 @@ import { setImmediate } from 'node:timers/promises'
 import { type Clock, readClock } from '../clock.ts'
 import { redactTarget } from '../http/targets.ts'
 import type { Builds } from './builds.ts'
-import { partsOfKey, targetKey } from './cache-read.ts'
+import { partsOfKey, targetKey } from './cache-key.ts'
 import type { CacheEvent, InvalidationCause } from './events.ts'
 import type { InFlightFetches } from './fetch/collapse.ts'
 import { currentAgeMs } from './policy/reuse.ts'
+import type { InvalidationLog } from './store/invalidation-log.ts'
 import type { MemoryStore, StoredVariants } from './store/memory-store.ts'
+import type { QuarantinedTags } from './store/quarantined-tags.ts'
 import { limitLifetime } from './store/stored-response.ts'
-import type { InvalidationLog, QuarantinedTags } from './store/tag-index.ts'
 
 /** One invalidation, as sent to all processes that store responses. */
 export type Invalidation =

@@ -2,11 +2,13 @@ import { type Clock, readClock } from '../clock.ts'
 import type { Reservation } from '../http/bounds/byte-budget.ts'
 import { contentCodingOf } from '../http/content-coding.ts'
 import type { ResponseHead } from '../http/message.ts'
-import { type CacheRead, targetKeyOf } from './cache-read.ts'
-import { freshnessLifetime, responseControl } from './policy/freshness.ts'
+import { targetKeyOf } from './cache-key.ts'
+import type { CacheRead } from './cache-read.ts'
+import { freshnessLifetime } from './policy/freshness.ts'
+import { responseControl } from './policy/response-control.ts'
 import { storageOf } from './policy/storability.ts'
+import type { InvalidationLog } from './store/invalidation-log.ts'
 import { isSuperseded, type ResponseStorage } from './store/response-storage.ts'
-import type { InvalidationLog } from './store/tag-index.ts'
 
 /** Invalidates what a write may have changed so far: in other processes when the promise resolves. */
 type InvalidateAgain = () => Promise<unknown> | undefined

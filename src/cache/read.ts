@@ -18,21 +18,16 @@ import {
   OutcomeDecision,
   type WaitingReader,
 } from './fetch/after-outcome.ts'
-import type {
-  CollapsedFetch,
-  FetchOutcome,
-  FetchStart,
-  InFlightFetches,
-  StreamEnd,
-} from './fetch/collapse.ts'
+import type { CollapsedFetch, FetchStart, InFlightFetches } from './fetch/collapse.ts'
+import type { FetchOutcome, StreamEnd } from './fetch/fetch-outcome.ts'
 import type { Lease, Reuse } from './policy/reuse.ts'
 import type { FetchStep, ReadStep } from './read-steps.ts'
 import type { PerhapsLater, Responder } from './respond/responder.ts'
 import type { HitForMiss } from './store/hit-for-miss.ts'
+import type { InvalidationLog } from './store/invalidation-log.ts'
 import type { MemoryStore } from './store/memory-store.ts'
 import { isSuperseded } from './store/response-storage.ts'
 import type { StoredResponse } from './store/stored-response.ts'
-import type { InvalidationLog } from './store/tag-index.ts'
 
 type CacheReadsOptions = {
   readonly store: MemoryStore

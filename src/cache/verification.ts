@@ -1,12 +1,13 @@
 import { type Clock, readClock } from '../clock.ts'
 import { varyKey } from '../http/headers/caching-headers.ts'
 import { redactTarget } from '../http/targets.ts'
-import { partsOfKey, targetKeyOf } from './cache-read.ts'
+import { partsOfKey, targetKeyOf } from './cache-key.ts'
 import { currentAgeMs, type Lease, lifetimeAt } from './policy/reuse.ts'
+import type { InvalidationLog } from './store/invalidation-log.ts'
 import type { MemoryStore } from './store/memory-store.ts'
+import type { QuarantinedTags } from './store/quarantined-tags.ts'
 import { isSuperseded } from './store/response-storage.ts'
 import type { StoredResponse } from './store/stored-response.ts'
-import type { InvalidationLog, QuarantinedTags } from './store/tag-index.ts'
 
 /** What a request for a verification sends of the headers that a response may depend on. */
 export const verifyingHeaders: Readonly<Record<string, string>> = {

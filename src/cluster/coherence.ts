@@ -3,89 +3,13 @@ import { decodeInvalidation, encodeInvalidation, type Invalidation } from '../ca
 import type { LedgerPosition } from '../cache/shared-tier.ts'
 import { type Moment, readClock } from '../clock.ts'
 import type { LedgerStep, NoLeaseReason } from './events.ts'
-import {
-  type Appended,
-  type CoherenceOptions,
-  type LedgerEntry,
-  type LedgerPush,
-  maxLedgerEntries,
-  type Synced,
-} from './ledger.ts'
-import {
-  type Batch,
-  type Begun,
-  createAcknowledgements,
-  createBacklog,
-  createContact,
-  createWriteRegistry,
-} from './protocol/register-write.ts'
-
-type Quarantine = Extract<Invalidation, { kind: 'quarantine' }>
-
-/**
- * Writes of this process with unknown outcome that the upstream may still carry out: they are registered again with a new ledger. Times
- * are readings of the monotonic clock.
- */
-const createQuarantines = () => {
-  const until = new Map<string, { readonly quarantine: Quarantine; readonly at: number }>()
-  const tidy = (now: number): void => {
-    for (const [tag, { at }] of until) if (at <= now) until.delete(tag)
-  }
-  return {
-    record: (invalidations: readonly Invalidation[], now: number): void => {
-      for (const invalidation of invalidations) {
-        if (invalidation.kind !== 'quarantine') continue
-        if (until.size >= maxLedgerEntries) tidy(now)
-        // Above this number the cache quarantines everything anyway.
-        if (until.size < maxLedgerEntries)
-          until.set(invalidation.tag, { quarantine: invalidation, at: now + invalidation.forMs })
-      }
-    },
-    /** Those that have not expired. */
-    current: (now: number): readonly Quarantine[] => {
-      tidy(now)
-      return [...until.values()].map(({ quarantine }) => quarantine)
-    },
-  }
-}
-
-const never: Moment = { now: Number.NEGATIVE_INFINITY, monotonic: Number.NEGATIVE_INFINITY }
-
-/** Clocks of two machines may run at slightly different speeds. */
-const usedShare = 0.95
-
-/**
- * How long this process may answer from its own memory. Checks two clocks: the monotonic clock stops while a machine is suspended,
- * the wall clock may be set back.
- */
-const createLease = (leaseMs: number) => {
-  let until = never
-  let refusal: NoLeaseReason = 'unreachable'
-  let isFirst = true
-  return {
-    /** None has been granted yet. */
-    get isFirst(): boolean {
-      return isFirst
-    },
-    isCurrent: (at: Moment): boolean => at.monotonic < until.monotonic && at.now < until.now,
-    /** `sent`: when the request for the lease was sent; the lease counts from there. */
-    granted: (sent: Moment): void => {
-      isFirst = false
-      const forMs = leaseMs * usedShare
-      until = { now: sent.now + forMs, monotonic: sent.monotonic + forMs }
-    },
-    refused: (reason: NoLeaseReason): void => {
-      refusal = reason
-    },
-    /** Ends the lease: the ledger that granted it is gone. */
-    end: (): void => {
-      until = never
-    },
-    get refusal(): NoLeaseReason {
-      return refusal
-    },
-  }
-}
+import type { Appended, CoherenceOptions, LedgerEntry, LedgerPush, Synced } from './ledger.ts'
+import { createAcknowledgements } from './protocol/acknowledgements.ts'
+import { createBacklog, type PendingAppend } from './protocol/backlog.ts'
+import { createContact } from './protocol/contact.ts'
+import { createLease } from './protocol/lease.ts'
+import { createQuarantines } from './protocol/quarantines.ts'
+import { type Begun, createWriteRegistry } from './protocol/register-write.ts'
 
 /** How the broadcast of a change to the other members ended. */
 type BroadcastEnd = {
@@ -321,7 +245,7 @@ class CoherenceMember implements Coherence {
     return this.#lease.refusal !== 'unreachable' || this.#lease.isCurrent(readClock(this.#options.clock))
   }
 
-  #appendedNow(appended: Appended, batch: Batch, received: number): void {
+  #appendedNow(appended: Appended, batch: PendingAppend, received: number): void {
     this.#contact.succeeded()
     const { epoch, seq } = appended
     // Apply again: the shared store may have returned an older response in between.

@@ -1,5 +1,5 @@
 import { createHmac, hash } from 'node:crypto'
-import { partsOfKey } from '../cache/cache-read.ts'
+import { partsOfKey } from '../cache/cache-key.ts'
 import type { Invalidation } from '../cache/invalidation.ts'
 import { memoize } from '../http/memo.ts'
 
@@ -9,7 +9,7 @@ const digits = 12
 /** 1.7 KB with separators: the whole head of a response must fit into 4 KB for nginx. Next.js takes no more than 128 tags. */
 const maxTags = 128
 
-/** The service of a tag: in front of a slash, or in a key of a target (cache/cache-read.ts). */
+/** The service of a tag: in front of a slash, or in a key of a target (cache/cache-key.ts). */
 const serviceOf = (tag: string): string =>
   /^\d+:/.test(tag) ? partsOfKey(tag).service : (tag.split('/', 1)[0] ?? '')
 

@@ -42,7 +42,7 @@ export type WritesInFlight = {
 export type CacheDeps = {
   readonly cache: Cache
   readonly writes: WritesInFlight
-  /** Salted hash of a credential; see cache/cache-read.ts. */
+  /** Salted hash of a credential; see cache/cache-key.ts. */
   readonly partitionOf: (credential: string) => string
   readonly forwarding: ForwardingFacts
   /** Absent where neither another process (docs/decisions/0007) nor a cache in front stores responses of the same upstreams. */

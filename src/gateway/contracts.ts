@@ -7,10 +7,9 @@ import { onlyReads } from '../graphql/only-reads.ts'
 import { hasCredentialParameter } from '../http/headers/credential-headers.ts'
 import type { HeaderChanges } from '../http/headers/header-lines.ts'
 import { memoize } from '../http/memo.ts'
-import { targetParts, urlAtHost } from '../http/targets.ts'
+import { targetParts } from '../http/targets.ts'
 import type { Metrics } from '../observability/metrics.ts'
-import { createDocumentContract, createPlantsContract, plantStoreRequests } from '../openapi/contract.ts'
-import { apiDocumentOf } from '../openapi/document/api-document.ts'
+import { createDocumentContract, createPlantsContract } from '../openapi/contract.ts'
 import { batchPath } from '../openapi/document/operation.ts'
 import type { BuiltAccess } from '../server/access.ts'
 import type { UpstreamChecks } from '../service/connection.ts'
@@ -31,6 +30,7 @@ import {
 } from '../wordpress/tags/scheduled-tasks.ts'
 import { actsAtPages, uncacheableReasonOf } from '../wordpress/tags/uncacheable.ts'
 import { policiesByRule } from './cache-policies.ts'
+import { addressOf } from './service-address.ts'
 
 /** The limits of all services, or the service's own in their place. */
 export const limitsOf = (service: ServiceConfig, limits: LimitsConfig): LimitsConfig =>
@@ -130,44 +130,6 @@ export const checksOf = (service: ServiceConfig): UpstreamChecks | undefined => 
   }
 }
 
-/** How clients and the upstream name a service. */
-type PublicAddress = {
-  /** Absolute URL in front of the mount. */
-  readonly publicUrl: string
-  readonly publicHost: string
-  /** `Host` sent upstream; '' = that of the target. */
-  readonly hostHeader: string
-}
-
-const isExact = (host: string): boolean => !host.startsWith('*')
-
-/** The address of a service for requests to one of its hosts; without `host` for the gateway's own requests. `general` is the top-level publicUrl. */
-export const addressOf = (
-  {
-    hosts,
-    publicUrl,
-    upstream,
-  }: Pick<ServiceConfig, 'hosts' | 'publicUrl'> & {
-    readonly upstream: Pick<ServiceConfig['upstream'], 'host'>
-  },
-  general: string,
-  host = hosts.find(isExact),
-): PublicAddress => {
-  const base = publicUrl === '' ? general : publicUrl
-  const urlForHost = host === undefined ? base : urlAtHost(base, host)
-  const isPreserved = upstream.host === 'preserve'
-  const shown = publicUrl === '' ? urlForHost : publicUrl
-  return {
-    publicUrl: shown,
-    publicHost: new URL(isPreserved ? urlForHost : shown).host,
-    hostHeader: isPreserved ? new URL(urlForHost).host : '',
-  }
-}
-
-/** Do links, or what the upstream receives, depend on the host that the client asked for? */
-export const dependsOnHost = ({ hosts, publicUrl, upstream }: ServiceConfig): boolean =>
-  (hosts.length > 1 || !hosts.every(isExact)) && (publicUrl === '' || upstream.host === 'preserve')
-
 /** The changes that `responseHeaders` asks for; undefined where it asks for none. */
 export const responseChangesOf = ({
   responseHeaders: { set, remove },
@@ -176,45 +138,6 @@ export const responseChangesOf = ({
   return names.length === 0
     ? undefined
     : { set: Object.entries(set).flat(), removed: new Set(names.map((name) => name.toLowerCase())) }
-}
-
-/** A demo server that runs in this process, on loopback. */
-export type EmbeddedUpstream = {
-  readonly origin: string
-  close(): Promise<void>
-}
-
-/** Starts the demo server for a service with `targets: [embedded]`; undefined where the service has other targets. */
-export const startEmbedded = async (
-  service: ServiceConfig,
-  limits: LimitsConfig,
-  publicUrl: string,
-): Promise<EmbeddedUpstream | undefined> => {
-  if (service.upstream.targets !== 'embedded') return undefined
-  const { basePath } = service.upstream
-  // The demo is loaded only where it is used.
-  switch (service.contract) {
-    case 'plants': {
-      const { startEmbeddedPlants } = await import('../../demo/plants.ts')
-      return startEmbeddedPlants({ basePath, requests: await plantStoreRequests(service, limits) })
-    }
-    case 'openapi': {
-      const { startDocumentMock } = await import('../../demo/document-mock.ts')
-      return startDocumentMock({ basePath, document: apiDocumentOf(service) })
-    }
-    case 'site': {
-      const { startEmbeddedSite } = await import('../../demo/site.ts')
-      const isNeutral = service.names === 'same' && basePath.endsWith('/site-json')
-      return startEmbeddedSite({
-        basePath,
-        home: new URL(addressOf(service, publicUrl).publicUrl).origin,
-        dialect: isNeutral ? 'neutral' : 'wordpress',
-        limits,
-      })
-    }
-    default:
-      return undefined
-  }
 }
 
 export const upstreamOptions = (

@@ -1,4 +1,4 @@
-import { targetKey } from '../cache/cache-read.ts'
+import { targetKey } from '../cache/cache-key.ts'
 import { identityCookies } from '../cache/cookies.ts'
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import { usualSteps } from '../cache/read-steps.ts'

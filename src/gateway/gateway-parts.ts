@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { createPartitions } from '../cache/cache-read.ts'
+import { createPartitions } from '../cache/cache-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import type { Config } from '../config/config.ts'
 import { type OperatorCache, operatorCache } from './admin/operator-cache.ts'

@@ -19,7 +19,8 @@ import type { Endpoint, Row } from '../service/row.ts'
 import { createUpstream } from '../upstream/upstream.ts'
 import { reachIssue } from '../wordpress/index/site-issues.ts'
 import { askSite, type SiteFacts } from '../wordpress/site-checks.ts'
-import { addressOf, checksOf, contractOf, upstreamOptions } from './contracts.ts'
+import { checksOf, contractOf, upstreamOptions } from './contracts.ts'
+import { addressOf } from './service-address.ts'
 import {
   type BuiltService,
   buildService,

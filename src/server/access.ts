@@ -9,8 +9,8 @@ import { jwtSegments } from '../http/headers/credential-headers.ts'
 import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import { whenKnown } from '../http/message.ts'
 import type { JwtConfig, TokenIdentity, TokenVerdict, TokenVerifier } from './access/verify-token.ts'
+import { createAddressList } from './client-address.ts'
 import type { AccessEvent } from './events.ts'
-import { createAddressList } from './read-request.ts'
 
 type ApiKeysConfig = NonNullable<AccessConfig['apiKeys']>
 

@@ -5,10 +5,11 @@ import type { ConfigSnapshot } from '../exchange/config-snapshot.ts'
 import type { Client, HandleRequest } from '../exchange/request-context.ts'
 import type { Service } from '../exchange/service.ts'
 import type { RequestHeaders } from '../http/headers/header-lines.ts'
-import type { BufferedBytes, UnreadResponses } from './buffered-bytes.ts'
+import type { BufferedBytes } from './buffered-bytes.ts'
 import type { HostCertificate } from './listener/certificates.ts'
 import type { FrontOptions } from './listener/front.ts'
 import type { Revocations } from './revocations.ts'
+import type { UnreadResponses } from './unread-responses.ts'
 import type { WebSockets } from './websockets.ts'
 
 /** A request that is refused before it reaches `handle`. */

@@ -1,4 +1,3 @@
-import { X509Certificate } from 'node:crypto'
 import {
   createServer as createHttpServer,
   type IncomingMessage,
@@ -14,8 +13,8 @@ import {
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https'
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net'
 import type { SecureContext } from 'node:tls'
-import type { Config, LimitsConfig } from '../config/config.ts'
-import type { EdgeEvent, LifecycleEvent } from './events.ts'
+import type { LimitsConfig } from '../config/config.ts'
+import type { EdgeEvent } from './events.ts'
 import { type Certificate, createContexts } from './listener/certificates.ts'
 import { watchConnections } from './listener/connections.ts'
 import { boundStreams } from './listener/http2.ts'
@@ -23,14 +22,7 @@ import { Http2Incoming, Http2Outgoing } from './listener/http2-messages.ts'
 import { createReadingTurns } from './listener/reading-turns.ts'
 import { createRequestContents, Http1Incoming } from './listener/request-content.ts'
 import { createRequestTurns } from './listener/request-turns.ts'
-import {
-  createOverload,
-  type InFlight,
-  type OverloadEvent,
-  type PressureLevel,
-  startPressureSensor,
-} from './overload.ts'
-import { createAddressList, isHttp2 } from './read-request.ts'
+import { isHttp2 } from './read-request.ts'
 
 /** Finds a free port when the configuration leaves it open: links need the port before anything listens. */
 export const freePort = (host: string): Promise<number> =>
@@ -233,105 +225,6 @@ export const createListener = (options: ListenerOptions) => {
       connections.close()
       contents.close()
       return cut
-    },
-  }
-}
-
-/** The certificates of the public side; undefined without TLS. */
-const certificateOf = (tls: Config['listen']['tls']): ListenerOptions['certificate'] => {
-  const revealed = ({ cert, key }: Pick<typeof tls, 'cert' | 'key'>) => ({
-    cert: cert.reveal(),
-    key: key.reveal(),
-  })
-  return tls.cert.isSet
-    ? {
-        ...revealed(tls),
-        minVersion: tls.minVersion,
-        certificates: tls.certificates.map((certificate) => ({
-          hosts: certificate.hosts,
-          ...revealed(certificate),
-        })),
-      }
-    : undefined
-}
-
-/** When the first certificate of a PEM text expires, in seconds since 1970. */
-const notAfterSeconds = (pem: string): number => Date.parse(new X509Certificate(pem).validTo) / 1000
-
-type PublicPortParts = {
-  readonly inFlight: Pick<InFlight, 'count'>
-  current(): {
-    readonly config: Config
-    /** `turnAway` replaces `request` while even hits are refused. */
-    readonly handlers: EdgeHandlers & { readonly turnAway: EdgeHandlers['request'] }
-  }
-  report(event: EdgeEvent | OverloadEvent): void
-  reportLifecycle(event: LifecycleEvent): void
-}
-
-/** The public port and its protection, the same for all configuration snapshots; settings that a reload may change are read from the current configuration snapshot. */
-export const createPublicPort = (
-  { limits, listen, overload: overloadConfig }: Config,
-  { inFlight, current, report, reportLifecycle }: PublicPortParts,
-) => {
-  let isProxy: (address: string) => boolean = () => false
-  let level: PressureLevel = 0
-  let sensor: ReturnType<typeof startPressureSensor> | undefined
-
-  const listener = createListener({
-    ...limits,
-    certificate: certificateOf(listen.tls),
-    http2: listen.http2,
-    isExempt: (address) => isProxy(address),
-    report,
-  })
-  const overload = createOverload({
-    thresholds: overloadConfig,
-    inFlight,
-    report,
-  })
-  /** Hits are shed last; until then they are not checked. */
-  const takeRequests = (): void => {
-    const { handlers } = current()
-    listener.use(level === 3 ? { ...handlers, request: handlers.turnAway } : handlers)
-  }
-  const showCertificate = (): void => {
-    const certificate = certificateOf(current().config.listen.tls)
-    if (certificate === undefined) return
-    listener.renew(certificate)
-    reportLifecycle({
-      kind: 'certificate-in-force',
-      notAfterSeconds: Math.min(
-        ...[certificate, ...certificate.certificates].map(({ cert }) => notAfterSeconds(cert)),
-      ),
-    })
-  }
-  return {
-    overload,
-    traffic: listener.traffic,
-    /** Makes the current configuration snapshot handle the requests, with its certificate. */
-    use: (): void => {
-      const { trustedProxies, overload: thresholds } = current().config
-      isProxy = createAddressList(trustedProxies)
-      overload.use(thresholds)
-      takeRequests()
-      showCertificate()
-    },
-    listen: async (host: string, port: number): Promise<void> => {
-      await listener.listen(host, port)
-      const { intervalMs } = overloadConfig
-      if (intervalMs === 0) return
-      sensor = startPressureSensor(intervalMs, (reading) => {
-        const before = level
-        level = overload.measured(reading)
-        if (level !== before && (level === 3 || before === 3)) takeRequests()
-      })
-    },
-    /** Stops accepting requests and waits for those in flight until the timeout. */
-    close: async (timeoutMs: number): Promise<'finished' | 'cut'> => {
-      const cut = await listener.close(timeoutMs)
-      sensor?.close()
-      return cut === 0 ? 'finished' : 'cut'
     },
   }
 }

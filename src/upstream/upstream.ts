@@ -7,13 +7,15 @@ import type { UpstreamEvent } from './events.ts'
 import type { ForwardRequest } from './messages.ts'
 import type { UpstreamOptions } from './options.ts'
 import { createBreaker } from './send/breaker.ts'
-import { createPacePoll, pollIntervalMs, RequestsInFlight } from './send/in-flight.ts'
+import { pollIntervalMs, RequestsInFlight } from './send/in-flight.ts'
 import { createRetryBudget } from './send/retry-budget.ts'
 import { Slots } from './send/slots.ts'
+import { createPacePoll } from './send/slow-clients.ts'
 import { type UpstreamDeps, UpstreamRequest } from './send/upstream-request.ts'
 import { sharedLookup, systemLookup } from './targets/connector.ts'
 import { startProbes } from './targets/probe.ts'
-import { isDown, type Target, Targets } from './targets/targets.ts'
+import { isDown } from './targets/target-health.ts'
+import { type Target, Targets } from './targets/targets.ts'
 
 const snapshotOf = (target: Target) => ({
   origin: target.origin,

@@ -5,7 +5,11 @@ const of =
   (name: string, right: string, wrong = ''): ProtocolFault => ({ name, file: `src/${file}`, right, wrong })
 
 const coherence = of('cluster/coherence.ts')
-const announce = of('cluster/protocol/register-write.ts')
+const lease = of('cluster/protocol/lease.ts')
+const acknowledgements = of('cluster/protocol/acknowledgements.ts')
+const backlog = of('cluster/protocol/backlog.ts')
+const contact = of('cluster/protocol/contact.ts')
+const register = of('cluster/protocol/register-write.ts')
 const script = of('cluster/redis/ledger-scripts.ts')
 const tier = of('cluster/redis/tier.ts')
 const sharedTier = of('cache/shared-tier.ts')
@@ -28,8 +32,8 @@ const leases: readonly ProtocolFault[] = [
     'this.#lease.granted(sent)',
     'this.#lease.granted(readClock(this.#options.clock))',
   ),
-  coherence('lease: lasts twice as long', 'leaseMs * usedShare', 'leaseMs * 2'),
-  coherence(
+  lease('lease: lasts twice as long', 'leaseMs * usedShare', 'leaseMs * 2'),
+  lease(
     'lease: as long as granted, whatever the clock of the machine',
     'const usedShare = 0.95',
     'const usedShare = 1',
@@ -39,12 +43,12 @@ const leases: readonly ProtocolFault[] = [
     "if (reply.lease === 'granted') {",
     'if (reply.seq >= 0) {',
   ),
-  coherence(
+  lease(
     'lease: not by the wall clock, which goes on while a machine is suspended',
     'at.monotonic < until.monotonic && at.now < until.now',
     'at.monotonic < until.monotonic',
   ),
-  coherence(
+  lease(
     'lease: not by the monotonic clock, which nobody sets',
     'at.monotonic < until.monotonic && at.now < until.now',
     'at.now < until.now',
@@ -88,28 +92,32 @@ const beats: readonly ProtocolFault[] = [
     'beat = beat + 1',
   ),
   script('beat: without a proof', 'if proven then\n', 'if now > 0 then\n'),
-  announce(
+  acknowledgements(
     'beat: the first one counts',
     'if (beats.get(member)?.beat !== beat) beats.set',
     'if (!beats.has(member)) beats.set',
   ),
-  announce(
+  acknowledgements(
     'wait: not for a member that is behind',
     '(beats.get(member)?.seenAt ?? now) + leaseMs',
     '(beats.get(member)?.seenAt ?? now)',
   ),
-  announce(
+  acknowledgements(
     'wait: an acknowledgement of an earlier note counts',
     'wait.epoch !== epoch || applied < wait.seq ||',
     'wait.epoch !== epoch ||',
   ),
-  announce('wait: an acknowledgement of another epoch counts', 'wait.epoch !== epoch || applied', 'applied'),
-  announce(
+  acknowledgements(
+    'wait: an acknowledgement of another epoch counts',
+    'wait.epoch !== epoch || applied',
+    'applied',
+  ),
+  acknowledgements(
     'wait: only for members of this ledger, one lease',
     'const formerLeases = 3',
     'const formerLeases = 0',
   ),
-  announce(
+  acknowledgements(
     'wait: not for members of the former ledger',
     'if (quietUntil > now) deadlines.set(former, quietUntil)\n',
   ),
@@ -131,18 +139,18 @@ const beats: readonly ProtocolFault[] = [
 
 /** Being cut off. */
 const cutOff: readonly ProtocolFault[] = [
-  announce('cut off: one lease is enough', 'const isolatedAfterLeases = 3', 'const isolatedAfterLeases = 1'),
-  announce(
+  contact('cut off: one lease is enough', 'const isolatedAfterLeases = 3', 'const isolatedAfterLeases = 1'),
+  contact(
     'cut off: the time of a suspension counts',
     'if (now - lastTick > leaseMs && failingSince !== undefined) failingSince = now\n',
   ),
-  announce('cut off: decided before the clock was looked at', 'now - lastTick <= leaseMs &&\n'),
-  announce(
+  contact('cut off: decided before the clock was looked at', 'now - lastTick <= leaseMs &&\n'),
+  backlog(
     'cut off: what was not announced is forgotten',
     '      waiting = []\n    },\n  }',
     '      waiting = []\n      invalidations = new Set()\n    },\n  }',
   ),
-  announce(
+  register(
     'cut off: writes are sent although they should be refused',
     'if (!parts.refusesUnacknowledged || !mayMatter)',
     'if (parts.refusesUnacknowledged || !mayMatter)',
@@ -163,7 +171,7 @@ const cutOff: readonly ProtocolFault[] = [
     'cut off: a young ledger that was unreachable does not begin anew',
     'if last - born < forgetAfter then born = now end',
   ),
-  announce(
+  acknowledgements(
     'close: what still waits is acknowledged',
     'await Promise.all([...waits].map(({ acknowledged: whenAcknowledged }) => whenAcknowledged))',
     'for (const wait of waits) wait.end(false)',
@@ -271,12 +279,12 @@ const invalidations: readonly ProtocolFault[] = [
     'forget(me, false, tonumber(ARGV[4]))',
     "redis.call('HDEL', members, me)",
   ),
-  announce(
+  register(
     'note: a write is not announced',
     'await parts.ledger.begin(write, invalidations.map(encodeInvalidation))',
     'await Promise.resolve(invalidations)',
   ),
-  announce(
+  register(
     'note: a write is announced without what it may change',
     'parts.ledger.begin(write, invalidations.map(encodeInvalidation))',
     'parts.ledger.begin(write, [])',

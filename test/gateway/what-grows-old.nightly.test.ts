@@ -106,7 +106,7 @@ test('responses passed through after uploads do not move to the old generation',
 test('a miss leaves what is stored, and little else that grows old', { timeout: maxMs }, async () => {
   gateway = await start(stored)
   await askTimes(1000, (at) => ask('GET', `/first/${at}`))
-  // 1,080 to 1,220 bytes; 2,015 to 2,125 if the requests in flight are in Maps (src/cache/fetch/collapse.ts).
+  // 1,080 to 1,220 bytes; 2,015 to 2,125 if the requests in flight are in Maps (src/cache/fetch/in-flight-table.ts).
   expect(await promotedEach(6000, (at) => ask('GET', `/then/${at}`))).toBeLessThan(1600)
 })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { targetKey } from '../../src/cache/cache-read.ts'
+import { targetKey } from '../../src/cache/cache-key.ts'
 import { correctedInitialAgeMs } from '../../src/cache/policy/freshness.ts'
 import { currentAgeMs } from '../../src/cache/policy/reuse.ts'
 import { headerValue } from '../../src/http/headers/header-lines.ts'

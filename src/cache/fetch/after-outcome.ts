@@ -11,16 +11,11 @@ import { isOfRequest, isServerError } from '../policy/storability.ts'
 import { takesWhole } from '../respond/encodings.ts'
 import type { PerhapsLater, Responder } from '../respond/responder.ts'
 import type { HitForMiss } from '../store/hit-for-miss.ts'
+import type { InvalidationLog } from '../store/invalidation-log.ts'
 import { isSuperseded } from '../store/response-storage.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
-import type { InvalidationLog } from '../store/tag-index.ts'
-import type {
-  CollapsedFetch,
-  FetchOutcome,
-  ShareableOutcome,
-  StreamingOutcome,
-  UnshareableOutcome,
-} from './collapse.ts'
+import type { CollapsedFetch } from './collapse.ts'
+import type { FetchOutcome, ShareableOutcome, StreamingOutcome, UnshareableOutcome } from './fetch-outcome.ts'
 
 /** Why a reader's response has to be fetched, and which stored response could be validated or served on error. */
 export type FetchNeeded = Extract<Reuse, { step: 'join' }>

@@ -1,12 +1,11 @@
 import { GatewayError } from '../../errors.ts'
 import { EndSignal } from '../../http/end-signal.ts'
-import type { HeaderLines } from '../../http/headers/header-lines.ts'
-import { discard, type GatewayResponse } from '../../http/message.ts'
+import { discard } from '../../http/message.ts'
 import type { CacheRead, Forward } from '../cache-read.ts'
-import type { ForwardReason, NoStoreReason } from '../events.ts'
-import type { ExchangeTimes } from '../policy/freshness.ts'
+import type { ForwardReason } from '../events.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
-import type { Fill } from './fill.ts'
+import type { FetchOutcome, StreamEnd, StreamingOutcome } from './fetch-outcome.ts'
+import { InFlightTable } from './in-flight-table.ts'
 
 /** One request to the upstream, or to the shared tier: what it is for and how it is sent. */
 export type FetchRequest = Pick<
@@ -14,133 +13,8 @@ export type FetchRequest = Pick<
   'read' | 'forward' | 'reason' | 'stored' | 'rangeHeaders' | 'background' | 'since' | 'order' | 'signal'
 >
 
-export type UpstreamResponse = { readonly response: GatewayResponse; readonly times: ExchangeTimes }
-
-/** Complete, and may be given to every reader whose request selects it. */
-export type ShareableOutcome = {
-  readonly kind: 'shareable'
-  readonly stored: StoredResponse
-  readonly upstreamStatus: number
-  /** Header lines for the reader who started the fetch, in front of those that are stored: on a miss Age passes unchanged. */
-  readonly ownHeaders: HeaderLines
-  /** Why later readers do not get it from memory; undefined when it is stored. */
-  readonly notStored: NoStoreReason | undefined
-  readonly validated: boolean
-  /** From the shared tier: no request was sent to the upstream. */
-  readonly fromTier?: true
-}
-
-/** For the reader who started the fetch, and for no other. */
-export type UnshareableOutcome = {
-  readonly kind: 'unshareable'
-  readonly response: GatewayResponse
-  readonly upstreamStatus: number
-  /** Why it is not stored; undefined if it is stored, or may be once it is complete. */
-  readonly reason: NoStoreReason | undefined
-}
-
-/** Shareable, and its content is still coming: readers of the whole content follow the fill, the others wait for its end. */
-export type StreamingOutcome = {
-  readonly kind: 'streaming'
-  /** Without its content: terms of reuse, and header lines ready to be sent. */
-  readonly head: StoredResponse
-  readonly upstreamStatus: number
-  readonly ownHeaders: HeaderLines
-  readonly fill: Fill
-  readonly end: Promise<StreamEnd>
-}
-
-/** `hasBegun`: the content broke off; readers that wait may fetch it again, whatever the cause. */
-type FailedOutcome = { readonly kind: 'failed'; readonly error: unknown; readonly hasBegun: boolean }
-
-/** How the content of a streaming outcome ended. `too-large`: only the readers that follow the fill get it. */
-export type StreamEnd = ShareableOutcome | FailedOutcome | { readonly kind: 'too-large' }
-
-/** The result of a fetch, as soon as the head of the response is there. */
-export type FetchOutcome =
-  | ShareableOutcome
-  | UnshareableOutcome
-  | StreamingOutcome
-  /** A complete 5xx that identifies no caller: it is not stored, and readers that wait share it instead of repeating the request. */
-  | { readonly kind: 'server-error'; readonly stored: StoredResponse }
-  | FailedOutcome
-
 /** Sends a read to the upstream, and stores what may be stored. Throws, or rejects, with what `forward` does. */
 export type FetchFunction = (fetch: FetchRequest) => FetchOutcome | Promise<FetchOutcome>
-
-/** A member of the table; `next` belongs to the table. */
-export type FetchInFlight<Self> = {
-  readonly key: string
-  /** Secondary key, where the selecting headers were already known; '' otherwise. */
-  readonly variant: string
-  next: Self | undefined
-}
-
-/** Chains stay short as long as fewer fetches are in flight. */
-const chains = 1024
-
-/** Of a long key only some characters count: keys aimed at one chain make it as long as the number of fetches in flight, no longer. */
-const chainOf = (key: string): number => {
-  const step = 1 + (key.length >> 6)
-  let hash = key.length
-  for (let i = key.length - 1; i >= 0; i -= step) hash = (Math.imul(hash, 31) + key.charCodeAt(i)) | 0
-  return hash & (chains - 1)
-}
-
-/**
- * The fetches that later readers of a key may join. A hash table of fixed length, not a Map: the tables that a growing and shrinking
- * Map leaves behind kept each fetch alive until the next full collection (docs/decisions/0014).
- */
-export class InFlightTable<Fetch extends FetchInFlight<Fetch>> {
-  readonly #first: (Fetch | undefined)[] = Array.from({ length: chains }, () => undefined)
-
-  find(key: string, variant: string): Fetch | undefined {
-    let fetch = this.#first[chainOf(key)]
-    while (fetch !== undefined && (fetch.key !== key || fetch.variant !== variant)) fetch = fetch.next
-    return fetch
-  }
-
-  add(fetch: Fetch): void {
-    const chain = chainOf(fetch.key)
-    fetch.next = this.#first[chain]
-    this.#first[chain] = fetch
-  }
-
-  /** Does nothing for a fetch that is not in the table. */
-  remove(fetch: Fetch): void {
-    this.#removeWhere(fetch.key, (candidate) => candidate === fetch)
-  }
-
-  removeAll(key: string): number {
-    return this.#removeWhere(key, (fetch) => fetch.key === key)
-  }
-
-  clear(): number {
-    let count = 0
-    for (const first of this.#first)
-      for (let fetch = first; fetch !== undefined; fetch = fetch.next) count += 1
-    this.#first.fill(undefined)
-    return count
-  }
-
-  #removeWhere(key: string, matches: (fetch: Fetch) => boolean): number {
-    const chain = chainOf(key)
-    let count = 0
-    let previous: Fetch | undefined
-    let fetch = this.#first[chain]
-    while (fetch !== undefined) {
-      const { next } = fetch
-      if (matches(fetch)) {
-        if (previous === undefined) this.#first[chain] = next
-        else previous.next = next
-        fetch.next = undefined
-        count += 1
-      } else previous = fetch
-      fetch = next
-    }
-    return count
-  }
-}
 
 /** One reader's wait for a result: all listeners and callbacks are one object, since each miss makes one. */
 class Waiter<Result> {

@@ -19,14 +19,14 @@ import { headersNotStored, isServerError, mayShareError, storageOf } from '../po
 import type { MemoryStore } from '../store/memory-store.ts'
 import type { ResponseStorage } from '../store/response-storage.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
+import type { FetchRequest } from './collapse.ts'
 import type {
   FetchOutcome,
-  FetchRequest,
   ShareableOutcome,
   StreamEnd,
   UnshareableOutcome,
   UpstreamResponse,
-} from './collapse.ts'
+} from './fetch-outcome.ts'
 import { declaredLength, Fill } from './fill.ts'
 
 type HeaderValues = Readonly<Record<string, string>>

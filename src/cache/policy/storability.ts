@@ -15,14 +15,8 @@ import type { ResponseHead } from '../../http/message.ts'
 import type { CacheRead } from '../cache-read.ts'
 import type { CachePolicy } from '../decide-caching.ts'
 import type { NoStoreReason } from '../events.ts'
-import {
-  type Freshness,
-  forbidsByPragma,
-  freshnessLifetime,
-  isHeuristicallyCacheable,
-  type ResponseControl,
-  responseControl,
-} from './freshness.ts'
+import { type Freshness, freshnessLifetime, isHeuristicallyCacheable } from './freshness.ts'
+import { forbidsByPragma, type ResponseControl, responseControl } from './response-control.ts'
 
 const none: HeaderLines = []
 

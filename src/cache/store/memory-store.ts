@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { isPublicKey, publicKeyOf, targetKeyOf } from '../cache-read.ts'
+import { isPublicKey, publicKeyOf, targetKeyOf } from '../cache-key.ts'
 import { EvictedKeys } from './evicted-keys.ts'
 import {
   addForm,

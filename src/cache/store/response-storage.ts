@@ -1,12 +1,15 @@
 import { withVaryByCoding } from '../../http/content-coding.ts'
 import { headerValue, withoutHeaders } from '../../http/headers/header-lines.ts'
 import type { GatewayResponse, ResponseHead } from '../../http/message.ts'
-import { type CacheRead, targetKeyOf } from '../cache-read.ts'
+import { targetKeyOf } from '../cache-key.ts'
+import type { CacheRead } from '../cache-read.ts'
 import type { CacheEvent, NoStoreReason } from '../events.ts'
 import { declaredLength } from '../fetch/fill.ts'
 import { downstreamLifetimeMs, type ExchangeTimes } from '../policy/freshness.ts'
 import type { Admission } from './admission.ts'
+import type { InvalidationLog } from './invalidation-log.ts'
 import type { MemoryStore } from './memory-store.ts'
+import type { QuarantinedTags } from './quarantined-tags.ts'
 import {
   createStoredResponse,
   isCodable,
@@ -14,7 +17,6 @@ import {
   setForDownstream,
   setTags,
 } from './stored-response.ts'
-import type { InvalidationLog, QuarantinedTags } from './tag-index.ts'
 
 export type CompleteResponse = { readonly head: ResponseHead; readonly content: Buffer }
 

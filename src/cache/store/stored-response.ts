@@ -13,9 +13,11 @@ import { memoize } from '../../http/memo.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import type { HeadText } from '../../http/response-text.ts'
 import { ownBytes, ownText } from '../../http/retained.ts'
-import { type CacheResponse, isPublicKey } from '../cache-read.ts'
+import { isPublicKey } from '../cache-key.ts'
+import type { CacheResponse } from '../cache-read.ts'
 import type { CachePolicy, FeedLifetime } from '../decide-caching.ts'
-import { type ExchangeTimes, responseControl, reuseTerms } from '../policy/freshness.ts'
+import { type ExchangeTimes, reuseTerms } from '../policy/freshness.ts'
+import { responseControl } from '../policy/response-control.ts'
 import { storedHeaders } from '../policy/storability.ts'
 
 /** Responses that are the same for every reader that gets this form: a GET, a HEAD, a 304. */

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { cacheKey } from '../../cache/cache-read.ts'
+import { cacheKey } from '../../cache/cache-key.ts'
 import { keepsContent } from '../../cache/decide-caching.ts'
 import { GatewayError } from '../../errors.ts'
 import { overheadOfChunk, type Reservation } from '../../http/bounds/byte-budget.ts'

@@ -1,4 +1,5 @@
-import { type CacheRead, cacheKey } from '../../cache/cache-read.ts'
+import { cacheKey } from '../../cache/cache-key.ts'
+import type { CacheRead } from '../../cache/cache-read.ts'
 import type { CachePolicy } from '../../cache/decide-caching.ts'
 import { withTraces } from '../../http/headers/credential-headers.ts'
 import type { RequestHeaders } from '../../http/headers/header-lines.ts'

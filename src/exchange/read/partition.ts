@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { type CacheRead, cacheKey } from '../../cache/cache-read.ts'
+import { cacheKey } from '../../cache/cache-key.ts'
+import type { CacheRead } from '../../cache/cache-read.ts'
 import { requestHeader } from '../../http/headers/header-lines.ts'
 import { memoizeByObject } from '../../http/memo.ts'
 import { isKeyedByContent } from '../../http/methods.ts'

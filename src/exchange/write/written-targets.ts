@@ -1,4 +1,4 @@
-import { targetKey } from '../../cache/cache-read.ts'
+import { targetKey } from '../../cache/cache-key.ts'
 import {
   asTarget,
   namedTargets,

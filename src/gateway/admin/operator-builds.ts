@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { BuildChanges, Operator } from '../../admin/operator.ts'
 import type { BuildReport } from '../../cache/builds.ts'
 import type { Cache } from '../../cache/cache.ts'
-import { partsOfKey } from '../../cache/cache-read.ts'
+import { partsOfKey } from '../../cache/cache-key.ts'
 import type { WarmTarget } from '../parts/warmer.ts'
 
 /** `of`: what has changed since this build? `begin`: a build of this id begins, which follows it. */

@@ -5,7 +5,7 @@ import { canonicalOf } from '../../service/canonical.ts'
 import type { Contract } from '../../service/contract.ts'
 import { routeOf } from '../../service/route-request.ts'
 import { createServiceTable, type ServiceChoice } from '../../service/service-table.ts'
-import { dependsOnHost } from '../contracts.ts'
+import { dependsOnHost } from '../service-address.ts'
 import { withoutRoot } from '../snapshot/build-service.ts'
 
 /** The facts of a service that explanations need. */

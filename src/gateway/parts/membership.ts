@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Cache, CacheOptions } from '../../cache/cache.ts'
-import { targetKeyOf } from '../../cache/cache-read.ts'
+import { targetKeyOf } from '../../cache/cache-key.ts'
 import type { Invalidation } from '../../cache/invalidation.ts'
 import { type Clock, type Moment, readClock } from '../../clock.ts'
 import { type Coherence, createCoherence } from '../../cluster/coherence.ts'

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { partsOfKey } from '../../cache/cache-read.ts'
+import { partsOfKey } from '../../cache/cache-key.ts'
 import {
   longestVerified,
   type StoredResponse,

@@ -25,17 +25,10 @@ import { createTargetMemo } from '../../service/target-memo.ts'
 import { createUpstream, type Upstream } from '../../upstream/upstream.ts'
 import type { ReportedLease } from '../../wordpress/changes/change-feeds.ts'
 import { createWriteReceipts } from '../../wordpress/changes/write-receipts.ts'
-import {
-  addressOf,
-  buildAccess,
-  contractOf,
-  dependsOnHost,
-  limitsOf,
-  responseChangesOf,
-  startEmbedded,
-  upstreamOptions,
-} from '../contracts.ts'
+import { buildAccess, contractOf, limitsOf, responseChangesOf, upstreamOptions } from '../contracts.ts'
+import { startEmbedded } from '../embedded-upstreams.ts'
 import type { Downstreams } from '../parts/downstreams.ts'
+import { addressOf, dependsOnHost } from '../service-address.ts'
 
 export type ServiceParts = {
   readonly config: Config

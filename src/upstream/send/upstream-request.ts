@@ -8,10 +8,10 @@ import { type GatewayResponse, hasNoContent, type ResponseHead } from '../../htt
 import { isRepeatable } from '../../http/methods.ts'
 import type { AttemptOutcome, ClientWait } from '../events.ts'
 import { failureKind, toGatewayError, upstreamBusy, upstreamSuspended } from '../failure.ts'
+import { invalidResponse } from '../invalid-response.ts'
 import {
   attemptError,
   type ForwardRequest,
-  invalidResponse,
   isGatewayStatus,
   isReplayable,
   ResponseContent,
@@ -23,9 +23,11 @@ import type { Target, Targets } from '../targets/targets.ts'
 import { Attempt, type AttemptDeps, type AttemptListener } from './attempt.ts'
 import type { Breaker, RequestResult, Ticket } from './breaker.ts'
 import { type AttemptFailure, decideRetry, type RetryDecision } from './decide-retry.ts'
-import { type Abortable, type PacedRequest, type RequestsInFlight, TotalTimeout } from './in-flight.ts'
+import type { Abortable, RequestsInFlight } from './in-flight.ts'
 import type { createRetryBudget } from './retry-budget.ts'
 import { RequestSlot, type Slots } from './slots.ts'
+import type { PacedRequest } from './slow-clients.ts'
+import { TotalTimeout } from './total-timeout.ts'
 
 export type UpstreamDeps = AttemptDeps & {
   readonly options: UpstreamOptions

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Builds } from '../../../src/cache/builds.ts'
-import { cacheKey, partsOfKey } from '../../../src/cache/cache-read.ts'
+import { cacheKey, partsOfKey } from '../../../src/cache/cache-key.ts'
 import {
   createStoredResponse,
   type StoredResponse,

@@ -1,5 +1,6 @@
 import { Cache } from '../../../src/cache/cache.ts'
-import { type CacheRead, type CacheResponse, cacheKey, type Forward } from '../../../src/cache/cache-read.ts'
+import { cacheKey } from '../../../src/cache/cache-key.ts'
+import type { CacheRead, CacheResponse, Forward } from '../../../src/cache/cache-read.ts'
 import type { CachePolicy, CacheRule } from '../../../src/cache/decide-caching.ts'
 import type { CacheEvent } from '../../../src/cache/events.ts'
 import type { CompressionOptions } from '../../../src/cache/respond/encodings.ts'

@@ -1,14 +1,15 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
-import { cacheKey, targetKeyOf } from '../../../src/cache/cache-read.ts'
+import { cacheKey, targetKeyOf } from '../../../src/cache/cache-key.ts'
+import { InvalidationLog } from '../../../src/cache/store/invalidation-log.ts'
+import { QuarantinedTags } from '../../../src/cache/store/quarantined-tags.ts'
 import {
   createStoredResponse,
   type StoredResponse,
   type StoredResponseParts,
   setTags,
 } from '../../../src/cache/store/stored-response.ts'
-import { InvalidationLog, QuarantinedTags } from '../../../src/cache/store/tag-index.ts'
 import { varyKey } from '../../../src/http/headers/caching-headers.ts'
 import type { ResponseHints } from '../../../src/http/message.ts'
 import { type Harness, harness, readOf, response, safePolicy, settle } from './cache-fixture.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { cacheKey, createPartitions } from '../../../src/cache/cache-read.ts'
+import { cacheKey, createPartitions } from '../../../src/cache/cache-key.ts'
 import { harness, readOf, response } from './cache-fixture.ts'
 
 test('stored responses are listed largest or oldest first, without content or credential', async () => {

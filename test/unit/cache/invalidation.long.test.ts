@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type CacheRead, targetKey } from '../../../src/cache/cache-read.ts'
+import { targetKey } from '../../../src/cache/cache-key.ts'
+import type { CacheRead } from '../../../src/cache/cache-read.ts'
 import { beginsWithOneOf, type Purge } from '../../../src/cache/invalidation.ts'
-import { QuarantinedTags } from '../../../src/cache/store/tag-index.ts'
+import { QuarantinedTags } from '../../../src/cache/store/quarantined-tags.ts'
 import {
   harness,
   readOf,

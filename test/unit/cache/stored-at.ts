@@ -1,4 +1,4 @@
-import { cacheKey } from '../../../src/cache/cache-read.ts'
+import { cacheKey } from '../../../src/cache/cache-key.ts'
 import {
   createStoredResponse,
   type StoredResponse,

@@ -1,5 +1,5 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import { createAcknowledgements } from '../../../src/cluster/protocol/register-write.ts'
+import { createAcknowledgements } from '../../../src/cluster/protocol/acknowledgements.ts'
 
 // The clock stands still, so a wait only ends with an acknowledgement.
 beforeEach(() => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
-import { createBacklog } from '../../../src/cluster/protocol/register-write.ts'
+import { createBacklog } from '../../../src/cluster/protocol/backlog.ts'
 import { createInvalidatedTags } from '../../../src/cluster/redis/tier.ts'
 import { createMemoryLedger } from '../../../src/cluster/workers/memory-ledger.ts'
 

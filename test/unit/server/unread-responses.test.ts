@@ -2,8 +2,9 @@ import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { createBufferedBytes, createUnreadResponses } from '../../../src/server/buffered-bytes.ts'
+import { createBufferedBytes } from '../../../src/server/buffered-bytes.ts'
 import type { EdgeEvent } from '../../../src/server/events.ts'
+import { createUnreadResponses } from '../../../src/server/unread-responses.ts'
 
 class FakeResponse extends EventEmitter {
   readonly req: { readonly httpVersionMajor: number; readonly socket: PassThrough }

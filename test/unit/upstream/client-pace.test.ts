@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ClientWait } from '../../../src/upstream/events.ts'
-import { createPacePoll, pollIntervalMs } from '../../../src/upstream/send/in-flight.ts'
+import { pollIntervalMs } from '../../../src/upstream/send/in-flight.ts'
+import { createPacePoll } from '../../../src/upstream/send/slow-clients.ts'
 
 /** Requests that move a number of bytes per second for a time; returns the ended ones with the second of their end. */
 const watched = (

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { headerTexts, invalidResponse } from '../../../src/upstream/messages.ts'
+import { invalidResponse } from '../../../src/upstream/invalid-response.ts'
+import { headerTexts } from '../../../src/upstream/messages.ts'
 
 const socketKey = ['sec-websocket-key', 'dGhlIHNhbXBsZSBub25jZQ==']
 const socketAccept = ['Sec-WebSocket-Accept', 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=']

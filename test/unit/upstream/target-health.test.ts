@@ -11,7 +11,7 @@ import {
   type TargetHealth,
   uncheckedState,
   untriedHealth,
-} from '../../../src/upstream/targets/targets.ts'
+} from '../../../src/upstream/targets/target-health.ts'
 
 const options = { after: 3, forMs: 1_000, maxShare: 0.5 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type FetchInFlight, InFlightTable } from '../../../../src/cache/fetch/collapse.ts'
+import { type FetchInFlight, InFlightTable } from '../../../../src/cache/fetch/in-flight-table.ts'
 
 class One implements FetchInFlight<One> {
   next: One | undefined

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { CachePolicy } from '../../../../src/cache/decide-caching.ts'
-import { freshnessLifetime, responseControl } from '../../../../src/cache/policy/freshness.ts'
+import { freshnessLifetime } from '../../../../src/cache/policy/freshness.ts'
+import { responseControl } from '../../../../src/cache/policy/response-control.ts'
 import { freshenedHead } from '../../../../src/cache/policy/reuse.ts'
 import { storageOf } from '../../../../src/cache/policy/storability.ts'
 import type { StoredResponse } from '../../../../src/cache/store/stored-response.ts'

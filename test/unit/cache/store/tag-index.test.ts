@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createTagIndex, InvalidationLog, type TagHolder } from '../../../../src/cache/store/tag-index.ts'
+import { InvalidationLog } from '../../../../src/cache/store/invalidation-log.ts'
+import { createTagIndex, type TagHolder } from '../../../../src/cache/store/tag-index.ts'
 
 const names = ['a', 'b', 'c', 'd', 'e']
 

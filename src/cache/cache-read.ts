@@ -5,8 +5,7 @@ import { isHead } from '../http/methods.ts'
 import type { BuildReading } from './build-reading.ts'
 import { targetKeyOf } from './cache-key.ts'
 import type { CachePolicy } from './decide-caching.ts'
-import type { ReadOutcome } from './events.ts'
-import type { ReadStep } from './read-steps.ts'
+import type { ForwardReason, ReadOutcome, ReadStep, StatusDetail } from './events.ts'
 
 /** A read that is answered through the cache: GET, HEAD, QUERY, or the POST of a GraphQL query. */
 export type CacheRead = {
@@ -98,3 +97,24 @@ export const expectedTags = (read: CacheRead): readonly string[] => [
   targetKeyOf(read.key),
   ...read.tags(emptyResponse),
 ]
+
+/** Parameters of a forwarded request (RFC 9211 §2). */
+type ForwardedStatus = {
+  readonly reason: ForwardReason
+  readonly status?: number | undefined
+  readonly ttlSeconds?: number
+  readonly stored?: boolean
+  readonly collapsed?: boolean
+  readonly detail?: StatusDetail | undefined
+}
+
+export const cacheName = 'trellis'
+
+export const forwardedCacheStatus = (forwarded: ForwardedStatus): string => {
+  let text = `${cacheName}; fwd=${forwarded.reason}`
+  if (forwarded.status !== undefined) text += `; fwd-status=${forwarded.status}`
+  if (forwarded.ttlSeconds !== undefined) text += `; ttl=${forwarded.ttlSeconds}`
+  if (forwarded.stored === true) text += '; stored'
+  if (forwarded.collapsed === true) text += '; collapsed'
+  return forwarded.detail === undefined ? text : `${text}; detail=${forwarded.detail}`
+}

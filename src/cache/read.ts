@@ -11,7 +11,7 @@ import {
   type Forward,
   rangeHeaders,
 } from './cache-read.ts'
-import type { CacheEvent } from './events.ts'
+import type { CacheEvent, FetchStep, ReadStep } from './events.ts'
 import {
   type AfterOutcome,
   type FetchNeeded,
@@ -21,7 +21,6 @@ import {
 import type { CollapsedFetch, FetchStart, InFlightFetches } from './fetch/collapse.ts'
 import type { FetchOutcome, StreamEnd } from './fetch/fetch-outcome.ts'
 import type { Lease, Reuse } from './policy/reuse.ts'
-import type { FetchStep, ReadStep } from './read-steps.ts'
 import type { PerhapsLater, Responder } from './respond/responder.ts'
 import type { HitForMiss } from './store/hit-for-miss.ts'
 import type { InvalidationLog } from './store/invalidation-log.ts'

@@ -1,4 +1,4 @@
-import { forwardedCacheStatus } from '../cache/cache-status.ts'
+import { forwardedCacheStatus } from '../cache/cache-read.ts'
 import type { BypassReason } from '../cache/decide-caching.ts'
 import { unlimited } from '../http/bounds/byte-budget.ts'
 import type { HeaderLines } from '../http/headers/header-lines.ts'

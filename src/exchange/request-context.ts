@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { ReadStep } from '../cache/read-steps.ts'
+import type { ReadStep } from '../cache/events.ts'
 import type { TraceContext } from '../http/headers/forwardable-headers.ts'
 import type { GatewayRequest, GatewayResponse } from '../http/message.ts'
 import type { Canonical } from '../service/canonical.ts'

@@ -1,7 +1,7 @@
 import { targetKey } from '../cache/cache-key.ts'
 import { identityCookies } from '../cache/cookies.ts'
 import type { CachePolicy } from '../cache/decide-caching.ts'
-import { usualSteps } from '../cache/read-steps.ts'
+import { usualSteps } from '../cache/events.ts'
 import { readClock, systemClock } from '../clock.ts'
 import {
   type Config,

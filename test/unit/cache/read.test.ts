@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, test } from 'vitest'
-import { type ReadStep, readSteps, usualSteps } from '../../../src/cache/read-steps.ts'
+import { type ReadStep, readSteps, usualSteps } from '../../../src/cache/events.ts'
 import {
   type Harness,
   harness,

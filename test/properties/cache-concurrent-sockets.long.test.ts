@@ -3,7 +3,7 @@ import { times } from '../support/breadth.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { checkedService } from './checked-service.ts'
 import { createChecker } from './concurrency-checker.ts'
-import { expectPromiseKept } from './expect-promise-kept.ts'
+import { expectPromiseKept, sawEnough } from './expect-promise-kept.ts'
 import { startVersionedUpstream, type VersionedUpstream } from './versioned-upstream.ts'
 
 /** A long run sets it to a million; it ends earlier after its time limit. */
@@ -37,16 +37,23 @@ test(
       hangUpShare: 0.05,
       softShare: 0.3,
     })
-    const run = await checker.run(() => Promise.resolve())
-    expectPromiseKept(run, {}, { hits: 200, acrossStops: 0 })
-    const { seen, fates } = run
+    const min = { hits: 200, acrossStops: 0 }
+    const undisturbed = { isComplete: () => true }
+    const run = await checker.run(() => Promise.resolve(), sawEnough(min, undisturbed))
+    expectPromiseKept(run, {}, min)
+    const { seen, fates, refusals } = run
+    /** What a busy machine makes time out is no refusal. */
+    const refused = (method: string): number =>
+      [...refusals]
+        .filter(([name]) => name.startsWith(method) && !name.includes('timeout'))
+        .reduce((sum, [, count]) => sum + count, 0)
     expect(seen.confirmed).toBeGreaterThan(seen.reads / 100)
     expect(seen.failedPurges).toBe(0)
     // Every client that stayed got a response, whatever the upstream did.
     expect(seen.lost).toBe(0)
-    expect(seen.failedReads).toBeLessThan(seen.reads / 50)
-    expect(seen.failedWrites).toBeLessThan((fates.get('answered') ?? 0) / 5)
+    expect(refused('GET')).toBeLessThan(seen.reads / 50)
+    expect(refused('PUT')).toBeLessThan((fates.get('answered') ?? 0) / 5)
     expect(fates.size).toBeGreaterThan(2)
   },
-  longestMs + 120_000,
+  longestMs + 240_000,
 )

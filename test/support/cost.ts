@@ -15,6 +15,9 @@ const took = (run: () => unknown): number => {
   return Math.min(performance.now() - began, (user + system) / 1000 || Number.POSITIVE_INFINITY)
 }
 
+/** How many times as much processor time as usual the same work takes on this machine at this time; at least 1. */
+export const slowness = (): number => Math.max(1, Math.min(took(reference), took(reference)) / usualMs)
+
 /**
  * Milliseconds that `run` costs: what it costs, not what else the machine does. Of several tries the best counts, the first that is
  * below `enoughMs` ends them, and where the same work takes longer than it usually does, so may this.
@@ -22,8 +25,8 @@ const took = (run: () => unknown): number => {
 export const cost = (run: () => unknown, enoughMs: number, tries = 10): number => {
   let best = Number.POSITIVE_INFINITY
   for (let turn = 0; turn < tries && best >= enoughMs; turn += 1) {
-    const slowness = Math.max(1, Math.min(took(reference), took(reference)) / usualMs)
-    best = Math.min(best, took(run) / slowness)
+    const times = slowness()
+    best = Math.min(best, took(run) / times)
   }
   return best
 }
@@ -57,11 +60,11 @@ export const costOfRequest = async (
 ): Promise<number> => {
   let best = Number.POSITIVE_INFINITY
   for (let turn = 0; turn < tries && best >= enoughMs; turn += 1) {
-    const slowness = Math.max(1, Math.min(took(reference), took(reference)) / usualMs)
+    const times = slowness()
     const before = process.cpuUsage()
     await run()
     const { user, system } = process.cpuUsage(before)
-    best = Math.min(best, (user + system) / 1000 / slowness)
+    best = Math.min(best, (user + system) / 1000 / times)
   }
   return best
 }

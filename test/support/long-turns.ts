@@ -1,3 +1,4 @@
+import { slowness } from './cost.ts'
 import type { RunningProcess } from './processes.ts'
 
 /**
@@ -24,9 +25,9 @@ export const reportsLongTurns: readonly string[] = [
 const turnsOf = (program: RunningProcess): readonly number[] =>
   [...program.output().matchAll(/long turn: (\d+) ms/g)].map(([, ms]) => Number(ms))
 
-/** Longest turn of the process while `run` goes on, in milliseconds; 0 when none was longer than 20. */
+/** Longest turn of the process while `run` goes on, in milliseconds of a machine with nothing else to do; 0 when none was longer than 20. */
 export const longestTurn = async (program: RunningProcess, run: () => Promise<unknown>): Promise<number> => {
   const before = turnsOf(program).length
   await run()
-  return Math.max(0, ...turnsOf(program).slice(before))
+  return Math.max(0, ...turnsOf(program).slice(before)) / slowness()
 }

@@ -28,7 +28,7 @@ export const inShort = ({ startLine, content }: WireMessage): string => {
 /** The default answer: its content is the request in short; what lies under /kept may be stored. */
 const echo: Reply = (request) => {
   const content = JSON.stringify({ saw: inShort(request) })
-  const kept = request.startLine.includes(' /kept') ? 'max-age=60' : 'no-store'
+  const kept = request.startLine.includes(' /kept') ? 'max-age=3600' : 'no-store'
   const bodiless = request.startLine.startsWith('HEAD ')
   return [
     'HTTP/1.1 200 OK',

@@ -116,7 +116,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
     limits: undefined,
     compress: undefined,
     overload: undefined,
-    batchOf: () => built.batch,
+    batchOf: () => built.batch?.handle,
     watches: [],
     spans: undefined,
   }

@@ -16,7 +16,7 @@ import {
   type BatchResult,
   batchMethods,
 } from './events.ts'
-import { createMemoryIdempotencyStore, respondOnce } from './idempotency.ts'
+import { createMemoryIdempotencyStore, type MemoryIdempotencyStore, respondOnce } from './idempotency.ts'
 import {
   type BatchEnvelope,
   type BatchItem,
@@ -243,7 +243,11 @@ type BatchParts = {
   readonly clock: Clock
   readonly report: (event: BatchEvent) => void
   readonly budget: ByteBudget
+  /** Of the service under the configuration before: a batch that is repeated after a reload runs nothing again. */
+  readonly keysInMemory: MemoryIdempotencyStore | undefined
 }
+
+export type BuiltBatch = { readonly handle: HandleBatch; readonly keysInMemory: MemoryIdempotencyStore }
 
 const isJson = (context: LocalRequest): context is LocalRequest & { readonly content: Buffer } =>
   Buffer.isBuffer(context.content) &&
@@ -267,8 +271,9 @@ const maxUpstreamBatchMs = (...timeouts: readonly number[]): number => {
 const sharedByBatches = (
   batch: SiteConfig['batch'],
   upstream: ServiceConfig['upstream'],
-  { clock, stores }: BatchParts,
+  { clock, stores, keysInMemory = createMemoryIdempotencyStore({ ...batch.idempotency, clock }) }: BatchParts,
 ) => {
+  keysInMemory.use(batch.idempotency)
   const splitter = new Splitter({
     mode: batch.split,
     concurrency: batch.concurrency,
@@ -283,9 +288,8 @@ const sharedByBatches = (
   return {
     splitter,
     turn: () => new Promise<void>((resolve) => turns.begin('', resolve)),
-    store:
-      stores?.idempotencyKeys(batch.idempotency) ??
-      createMemoryIdempotencyStore({ ...batch.idempotency, clock }),
+    keysInMemory,
+    store: stores?.idempotencyKeys(batch.idempotency) ?? keysInMemory,
     semaphore: createSemaphore(concurrency, concurrencyOfClient),
   }
 }
@@ -295,7 +299,7 @@ export const buildBatch = (
   config: ServiceConfig,
   { errors, items, keyHeaders }: Contract,
   options: BatchParts,
-): HandleBatch | undefined => {
+): BuiltBatch | undefined => {
   const configured = 'batch' in config ? config.batch : undefined
   if (configured === undefined) return undefined
   const settings = { split: 'item' as const, ...configured }
@@ -377,11 +381,14 @@ export const buildBatch = (
     }
   }
 
-  return async (context, handle) => {
-    const key = requestHeader(context.request.headers, 'idempotency-key')
-    const reply = await respondOnce(shared.store, context, keyHeaders, key, (watched) =>
-      inOne(context, handle, watched),
-    )
-    return response(context, reply, reply.content)
+  return {
+    keysInMemory: shared.keysInMemory,
+    handle: async (context, handle) => {
+      const key = requestHeader(context.request.headers, 'idempotency-key')
+      const reply = await respondOnce(shared.store, context, keyHeaders, key, (watched) =>
+        inOne(context, handle, watched),
+      )
+      return response(context, reply, reply.content)
+    },
   }
 }

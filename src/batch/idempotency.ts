@@ -43,15 +43,22 @@ type KeptEntry = {
 /** Two hashes, the map's own share and the entry. */
 const entryBytes = 400
 
+type KeyBounds = { readonly ttlMs: number; readonly maxBytes: number }
+
+export type MemoryIdempotencyStore = IdempotencyStore & {
+  /** A reload has changed them; what is kept stays until it expires. */
+  use(bounds: KeyBounds): void
+}
+
 /**
  * Keys of one process, bounded in time and bytes: the oldest that are finished go first. A response that takes more than
  * an eighth of `maxBytes` is not stored, so that one caller cannot evict all others with one request.
  */
-export const createMemoryIdempotencyStore = (options: {
-  readonly clock: Clock
-  readonly maxBytes: number
-  readonly ttlMs: number
-}): IdempotencyStore => {
+export const createMemoryIdempotencyStore = ({
+  clock,
+  ...first
+}: KeyBounds & { readonly clock: Clock }): MemoryIdempotencyStore => {
+  let bounds: KeyBounds = first
   // Insertion order is the order of age: a finished entry is put at the end again.
   const entries = new Map<string, KeptEntry>()
   let bytes = 0
@@ -67,7 +74,7 @@ export const createMemoryIdempotencyStore = (options: {
   }
   const tidy = (nowMs: number): void => {
     for (const [key, entry] of entries) {
-      const isOver = bytes > options.maxBytes
+      const isOver = bytes > bounds.maxBytes
       if (entry.untilMs > nowMs && !isOver) return
       // Those in flight are as many as there are requests, and are bounded like them.
       if (entry.untilMs <= nowMs || entry.state.kind !== 'in-flight') remove(key)
@@ -76,22 +83,22 @@ export const createMemoryIdempotencyStore = (options: {
 
   return {
     async begin(key, fingerprint) {
-      const nowMs = options.clock.monotonic()
+      const nowMs = clock.monotonic()
       tidy(nowMs)
       const entry = entries.get(key)
       if (entry !== undefined && entry.untilMs > nowMs)
         return entry.fingerprint === fingerprint ? entry.state : { kind: 'mismatch' }
-      const untilMs = nowMs + options.ttlMs
+      const untilMs = nowMs + bounds.ttlMs
       put(key, { fingerprint, untilMs, bytes: entryBytes, state: { kind: 'in-flight' } })
       return { kind: 'begun' }
     },
     async finish(key, fingerprint, response) {
       if (entries.get(key)?.fingerprint !== fingerprint) return
-      const nowMs = options.clock.monotonic()
-      const isKept = response.content.length <= options.maxBytes / 8
+      const nowMs = clock.monotonic()
+      const isKept = response.content.length <= bounds.maxBytes / 8
       put(key, {
         fingerprint,
-        untilMs: nowMs + options.ttlMs,
+        untilMs: nowMs + bounds.ttlMs,
         bytes: entryBytes + (isKept ? response.content.length : 0),
         state: isKept
           ? { kind: 'finished', response: { ...response, content: ownBytes(response.content) } }
@@ -101,6 +108,9 @@ export const createMemoryIdempotencyStore = (options: {
     },
     async abandon(key) {
       remove(key)
+    },
+    use: (changed) => {
+      bounds = changed
     },
   }
 }

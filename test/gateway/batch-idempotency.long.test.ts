@@ -45,6 +45,19 @@ test('the same request with the same key gets the same response, and the upstrea
   expect(origin.received[0]?.headers['idempotency-key']).toBeUndefined()
 })
 
+test.each([
+  ['another setting', { batch: { split: 'item' }, compress: false }],
+  ['other bounds for keys', { batch: { split: 'item', idempotency: { ttl: '2h' } } }],
+])('a reload with %s forgets no key', async (_, settings) => {
+  const first = await send('"k"')
+  await gateway.put({
+    trustedProxies: ['127.0.0.1/32'],
+    services: { site: siteService(origin.origin, settings) },
+  })
+  expect(await send('"k"')).toEqual(first)
+  expect(origin.received).toHaveLength(1)
+})
+
 test('another request with that key is 422 and runs nothing', async () => {
   await send('"k"')
   const { status, text } = await send('"k"', {}, [{ ...one[0], body: { title: 'y' } }])

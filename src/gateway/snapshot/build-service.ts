@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { buildBatch } from '../../batch/batch.ts'
+import { type BuiltBatch, buildBatch } from '../../batch/batch.ts'
 import type { Clock } from '../../clock.ts'
 import type { SharedStores } from '../../cluster/shared-store.ts'
 import {
@@ -11,7 +11,6 @@ import {
   type ServiceConfig,
 } from '../../config/config.ts'
 import { configuredUrl, sameSettings } from '../../config/same-settings.ts'
-import type { HandleBatch } from '../../exchange/request-context.ts'
 import type { Service, ServiceAddress } from '../../exchange/service.ts'
 import { bufferedResponse } from '../../http/bodies/read-body.ts'
 import { type ByteBudget, unlimited } from '../../http/bounds/byte-budget.ts'
@@ -71,10 +70,11 @@ const buildUpstream = async (config: ServiceConfig, parts: ServiceParts): Promis
 /** At some 2 kB each, arguments included, at most 16 MB a service. */
 const recalledTargets = 8192
 
-/** Parts taken over when a service is built: its upstream, and its access. */
+/** Parts taken over when a service is built: its upstream, its access, and the idempotency keys of its batches. */
 type ReusedParts = {
   readonly upstream?: BuiltUpstream
   readonly access?: BuiltAccess | undefined
+  readonly batch?: BuiltBatch | undefined
 }
 
 /** Builds one service: its embedded server if it has one, its upstream, and its parts. */
@@ -170,6 +170,7 @@ export const buildService = async (
     report: (event) => parts.metrics.observe.batch(config.name, event),
     budget: parts.budget,
     stores: parts.stores,
+    keysInMemory: previous.batch?.keysInMemory,
   })
   return { config, service, contract, batch, upstreamRoutes, upstream: built, access }
 }
@@ -188,7 +189,7 @@ export type BuiltService = {
   readonly config: ServiceConfig
   readonly service: Service
   readonly contract: Contract
-  readonly batch: HandleBatch | undefined
+  readonly batch: BuiltBatch | undefined
   readonly upstreamRoutes: UpstreamRoutes | undefined
   readonly upstream: BuiltUpstream
   readonly access: BuiltAccess | undefined

@@ -88,11 +88,11 @@ const builtFor = async (
     { service, limits: parts.config.limits },
   )
   if (adoption === 'service') return previous
-  const { access } = previous
+  const { access, batch, upstream } = previous
   return buildService(
     service,
     parts,
-    adoption === 'upstream' ? { upstream: previous.upstream, access } : { access },
+    adoption === 'upstream' ? { upstream, access, batch } : { access, batch },
   )
 }
 
@@ -218,7 +218,7 @@ export const buildSnapshot = async (
   const batches = new Map(built.map(({ service, batch }) => [service.name, batch]))
   const deps: HandleDeps = {
     ...handleDepsOf(config, lasting, reports, limits),
-    batchOf: (service) => batches.get(service),
+    batchOf: (service) => batches.get(service)?.handle,
   }
   const handleRequest: HandleRequest = (requestContext) => handle(deps, requestContext)
   for (const { service } of built)

@@ -79,7 +79,7 @@ export default class TrellisCacheHandler {
       return
     }
     const tags = tagsOf(value, context)
-    if (!purges.isCurrent(begun, tags)) return
+    if (!purges.mayKeep(begun, tags)) return
     const { cacheControl } = context
     state.entries.set(key, { value, lastModified: Date.now(), cacheControl, begun, tags })
   }

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import * as cache from 'next/cache'
-import { purges } from './purges.js'
+import { notKept, purges } from './purges.js'
 
 /**
  * On everything that was made of responses of Trellis, and on `fetch` whose tags are not known before it: goes with every purge.
@@ -75,12 +75,15 @@ const cacheTag = cache.cacheTag ?? cache.unstable_cacheTag
 const cacheLife = cache.cacheLife ?? cache.unstable_cacheLife
 
 /**
- * In a function with `'use cache'`: what it returns is kept until a write changes this response. Without tags, which a response lacks while
- * Trellis waits for a confirmation, it is not kept, except by a build: its pages are replaced when the process that serves them starts.
+ * In a function with `'use cache'`: what it returns is kept until a write changes this response. A response without tags, as those are
+ * while Trellis waits for a confirmation, is not kept, except by a build: its pages are replaced when the process that serves them starts.
  * @param {Response} response
  */
 export const keepUntilPurged = (response) => {
   const tags = (response.headers.get('surrogate-key') ?? '').split(' ').filter((tag) => tag !== '')
   cacheTag(everything, ...tags)
-  if (tags.length === 0 && !isBuild()) cacheLife({ stale: 0, revalidate: 0, expire: 0 })
+  if (tags.length > 0 || isBuild()) return
+  if (purges.hasUseCacheHandler) cacheTag(notKept)
+  // Next.js takes what has no lifetime for dynamic: a page of the build that shows it outside of <Suspense> fails.
+  else cacheLife({ stale: 0, revalidate: 0, expire: 0 })
 }

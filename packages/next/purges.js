@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 
+/** On what shows a response that Trellis lets nobody keep: neither the entry nor a page with it is kept. */
+export const notKept = 'trellis-not-kept'
+
 /** Tags that have been purged; of those that are forgotten it is known when the last of them was purged. */
 const maxTags = 100_000
 
@@ -11,6 +14,12 @@ const maxTags = 100_000
 class Purges {
   /** A random text: another process has another one. */
   process = randomUUID()
+  /**
+   * Before the first purge of everything, Trellis may not know of this process, and purge only others: what is made until then is not kept.
+   */
+  isKnown = false
+  /** Set by the handler for `'use cache'`, where it is configured. */
+  hasUseCacheHandler = false
   #last = 0
   /** Whatever was begun before this purge is void, whichever tags it has. */
   #floor = 0
@@ -33,8 +42,18 @@ class Purges {
   }
 
   purgeAll() {
+    this.isKnown = true
     this.#last += 1
     this.#floor = this.#last
+  }
+
+  /**
+   * May what was begun after purge `begun`, with these tags, be kept?
+   * @param {number} begun
+   * @param {readonly string[]} tags
+   */
+  mayKeep(begun, tags) {
+    return this.isKnown && !tags.includes(notKept) && this.isCurrent(begun, tags)
   }
 
   /**

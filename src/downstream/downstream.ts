@@ -97,7 +97,7 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
     later = new Set()
   }
   const purgeAll = async (reached: ReadonlySet<string>): Promise<Purged> => {
-    await sleep(config.settleMs)
+    await Promise.all([sleep(config.settleMs), ...purgeTargets.map((purgeTarget) => purgeTarget.refresh())])
     remember(reached)
     const ends = await Promise.all(
       targets().map(async (target) => ({ end: await target.purge(reached), target })),

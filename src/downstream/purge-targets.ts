@@ -1,4 +1,5 @@
 import { lookup } from 'node:dns/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { PurgeTargetConfig } from '../config/config.ts'
 import type { PurgeTargetStatus } from './events.ts'
 import type { PurgeTarget } from './purge-target.ts'
@@ -58,9 +59,23 @@ export class PurgeTargets {
 
   start(): void {
     if (this.#options.config.instances === 'one') return
-    this.#discover()
-    this.#timer = setInterval(() => this.#discover(), lookupMs)
+    void this.#discover()
+    this.#timer = setInterval(() => void this.#discover(), lookupMs)
     this.#timer.unref()
+  }
+
+  /**
+   * Resolves when the instances are known that the name has by now, or the lookup takes too long: an instance that joins between two
+   * lookups may have stored what a purge drops.
+   */
+  async refresh(): Promise<void> {
+    if (this.#options.config.instances === 'one') return
+    const wait = new AbortController()
+    const late = sleep(this.#options.config.timeoutMs, undefined, { signal: wait.signal }).catch(() => {})
+    // The one that is under way may have begun before the instance joined.
+    await Promise.race([this.#lookup, late])
+    await Promise.race([this.#discover(), late])
+    wait.abort()
   }
 
   statuses(): readonly PurgeTargetStatus[] {
@@ -86,10 +101,11 @@ export class PurgeTargets {
     await Promise.all(this.#targets.map((target) => target.close()))
   }
 
-  #discover(): void {
+  #discover(): Promise<void> {
     this.#lookup ??= this.#lookUp().finally(() => {
       this.#lookup = undefined
     })
+    return this.#lookup
   }
 
   /** A name that resolves to nothing for a while loses no instance: those that are known may still serve. */

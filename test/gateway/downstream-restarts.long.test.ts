@@ -1,6 +1,8 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { LocalName } from '../support/local-names.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
+import { freePort } from '../support/ports.ts'
 
 const opened: { close(): Promise<unknown> }[] = []
 afterEach(async () => {
@@ -22,14 +24,14 @@ class FrontEnd {
     this.process = process
   }
 
-  async start(): Promise<string> {
+  async start(listen: { readonly port?: number; readonly host?: string } = {}): Promise<string> {
     this.#origin = await startOrigin(({ content }, wire) => {
       const purge = JSON.parse(content.toString()) as Purge
       if (this.status === 204) this.purges.push({ process: this.process, purge })
       const headers: Record<string, string> = {}
       if (this.process !== undefined) headers['Trellis-Receiver'] = this.process
       wire.respond({ status: this.status, headers })
-    })
+    }, listen)
     opened.push({ close: async () => this.#origin?.close() })
     return this.#origin.origin
   }
@@ -39,11 +41,15 @@ class FrontEnd {
   }
 }
 
-const start = async (frontEnd: FrontEnd, receiver: Record<string, unknown> = {}) => {
+const start = async (
+  frontEnd: FrontEnd,
+  receiver: Record<string, unknown> = {},
+  listen: { readonly port?: number } = {},
+) => {
   const site = await startOrigin((_, wire) =>
     wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '{"id":7,"type":"post"}' }),
   )
-  const url = await frontEnd.start()
+  const url = await frontEnd.start(listen)
   const gateway = await startTestGateway({
     services: {
       blog: siteService(site.origin, {
@@ -145,4 +151,22 @@ test('each address of a name is an instance: one that joins is told everything f
   expect(frontEnd.purgesOf('one')[0]).toMatchObject({ all: true })
   expect((await write(gateway)).status).toBe(200)
   expect(frontEnd.purgesOf('one').some(({ all, tags }) => !all && tags.length > 0)).toBe(true)
+})
+
+test('an instance that joins between two lookups is told everything before the next write is acknowledged', async () => {
+  const name = new LocalName('front.test')
+  onTestFinished(() => name.remove())
+  name.addresses = ['127.0.0.1']
+  const port = await freePort()
+  const [first, second] = [new FrontEnd('one'), new FrontEnd('two')]
+  const gateway = await start(first, { instances: 'dns', url: `http://front.test:${port}/purge` }, { port })
+  await second.start({ port, host: '127.0.0.2' })
+  await caughtUp(gateway)
+  expect((await write(gateway)).status).toBe(200)
+  // The next one is a second away.
+  const { lookups } = name
+  await expect.poll(() => name.lookups, { interval: 5 }).toBeGreaterThan(lookups)
+  name.addresses = ['127.0.0.1', '127.0.0.2']
+  expect((await write(gateway)).status).toBe(200)
+  expect(second.purgesOf('two')[0]).toMatchObject({ all: true })
 })

@@ -1,8 +1,23 @@
 import { expect, test } from 'vitest'
 import TrellisCacheHandler from '../../../packages/next/cache-handler.js'
-import { purges } from '../../../packages/next/purges.js'
+import { notKept, purges } from '../../../packages/next/purges.js'
 
 const handler = new TrellisCacheHandler()
+
+test('before Trellis has purged everything, nothing is kept: it may not know of this process', async () => {
+  await rendered('/first', page('one', 'x'), ofPage)
+  expect(await handler.get('/first', ofPage)).toBeNull()
+  purges.purgeAll()
+  await handler.set('/first', page('begun before', 'x'), ofPage)
+  expect(await handler.get('/first', ofPage)).toBeNull()
+  await handler.set('/first', page('two', 'x'), ofPage)
+  expect(await handler.get('/first', ofPage)).toMatchObject({ value: { html: 'two' } })
+})
+
+test('a page that shows what Trellis lets nobody keep is not kept', async () => {
+  await rendered('/unkept', page('one', `x,${notKept}`), ofPage)
+  expect(await handler.get('/unkept', ofPage)).toBeNull()
+})
 
 const page = (html: string, tags: string) => ({
   kind: 'APP_PAGE',

@@ -56,8 +56,9 @@ final class Trellis_Log {
 	const DEAD    = 2;
 	const CREATED = 9;
 
-	/** In the place of the changes of an open mark. */
-	const READ = 'read';
+	/** In the place of the changes of an open mark: the request answers a read; it has written no post, term or comment yet. */
+	const READ  = 'read';
+	const ASIDE = ' aside';
 
 	const KEPT_ROWS    = 10000;
 	const KEPT_SECONDS = 604800;
@@ -277,9 +278,29 @@ final class Trellis_Log {
 		return $affected > 0 && '' !== $birth['fingerprint'];
 	}
 
-	/** Inserts an open mark. Its note is what shows later whether the process still lives; its changes, that its request answers a read. */
-	public function open( $site, $is_read ) {
-		return $this->insert( self::OPEN, $site, $is_read ? self::READ : '' );
+	/** Inserts an open mark. Its note is what shows later whether the process still lives; its changes, what its request does. */
+	public function open( $site, $is_read, $is_aside ) {
+		return $this->insert( self::OPEN, $site, ( $is_read ? self::READ : '' ) . ( $is_aside ? self::ASIDE : '' ) );
+	}
+
+	/** From now on the request of an open mark may write posts, terms or comments. */
+	public function leave_aside( $mark, $is_read ) {
+		$this->query( 'UPDATE ' . $this->table() . " SET changes = '" . ( $is_read ? self::READ : '' ) . "' WHERE sequence = $mark AND state = " . self::OPEN );
+	}
+
+	/** Whether all other requests that wrote while this mark was open have written nothing but what has no states, up to now. */
+	public function is_alone_with_objects( $mark ) {
+		$rows = $mark > 0 ? $this->query( 'SELECT state, changes FROM ' . $this->table() . " WHERE (sequence > $mark OR horizon >= $mark OR state = " . self::OPEN . ") AND sequence <> $mark LIMIT " . ( self::MAX_MEANWHILE + 1 ) ) : false;
+		if ( ! is_array( $rows ) || count( $rows ) > self::MAX_MEANWHILE ) {
+			return false;
+		}
+		foreach ( $rows as $row ) {
+			$is_aside = self::OPEN === (int) $row->state ? self::ASIDE === substr( $row->changes, -strlen( self::ASIDE ) ) : self::CLOSED === (int) $row->state && Trellis_Changes::are_aside( json_decode( $row->changes ) );
+			if ( ! $is_aside ) {
+				return false;
+			}
+		}
+		return true;
 	}
 
 	public function append( $site, $changes ) {
@@ -363,7 +384,7 @@ final class Trellis_Log {
 			$row = array( 'sequence' => $number, 'check' => self::check_in( $head->note ), 'site' => (int) $head->site );
 			if ( self::OPEN === (int) $head->state ) {
 				$row += array( 'state' => 'open', 'since' => (int) $head->since );
-				$row += isset( $texts[ $number ] ) && self::READ === $texts[ $number ] ? array( 'reads' => true ) : array();
+				$row += isset( $texts[ $number ] ) && 0 === strpos( $texts[ $number ], self::READ ) ? array( 'reads' => true ) : array();
 			} elseif ( self::DEAD === (int) $head->state ) {
 				$row += array( 'state' => 'dead' );
 			} else {
@@ -600,6 +621,8 @@ final class Trellis_Changes {
 	private $marks      = array();
 	private $marked_at  = 0;
 	private $is_marked  = false;
+	/** The open mark says that no post, term or comment is written. */
+	private $is_aside   = false;
 	/** By blog, kind and id: the states seen (null: not there), and what is known of how it was written. */
 	private $objects    = array();
 	/** By blog: names of options, of tables; of tables of plugins the rows, by `column:id`. */
@@ -715,6 +738,9 @@ final class Trellis_Changes {
 				// WordPress counts the comments of a post again, and says so once.
 				--$this->objects[ $site ][ $kind ][ $id ]['counted'];
 			} elseif ( $id > 0 && ( ! $known || null !== $known['keys'] || 'post' === $kind && $known['counts_only'] ) ) {
+				if ( $this->is_aside ) {
+					$this->mark( $site, 'user' === $kind );
+				}
 				$this->touch( $site, $kind, $id );
 				if ( isset( $this->objects[ $site ][ $kind ][ $id ] ) ) {
 					// What was written before it, by another connection, has no state.
@@ -831,7 +857,7 @@ final class Trellis_Changes {
 				$this->whole( $site, $table );
 				return;
 			}
-			$this->mark( $site );
+			$this->mark( $site, self::is_aside_table( $table ) );
 			$this->inserted = array( $site, $table, $kind, (int) $GLOBALS['wpdb']->insert_id, array() );
 			return;
 		}
@@ -851,7 +877,7 @@ final class Trellis_Changes {
 			$ids[ $text ] = true;
 		}
 		if ( $ids ) {
-			$this->mark( $site );
+			$this->mark( $site, self::is_aside_table( $table ) );
 			$this->touch_all( $site, $kind, array_keys( $ids ), '' !== $filters );
 		}
 	}
@@ -932,7 +958,7 @@ final class Trellis_Changes {
 		if ( null !== $new_owner ) {
 			$ids = array_unique( array_merge( array_map( 'intval', $ids ), array( $new_owner ) ) );
 		}
-		$this->mark( $site );
+		$this->mark( $site, self::is_aside_table( $table ) );
 		$changes_state = '' !== $filters && ( 'DELETE' === $verb || preg_match( '/\b(?:' . $filters . ')/i', $set ) );
 		$this->touch_all( $site, $kind, $ids, 'option' === $kind ? 'UPDATE' === $verb : $changes_state, (bool) $counts_only );
 	}
@@ -1029,7 +1055,7 @@ final class Trellis_Changes {
 			$this->whole( $site, $table );
 			return;
 		}
-		$this->mark( $site );
+		$this->mark( $site, true );
 		$this->note_rows( $site, $table, $named );
 		$this->count_inserts( $site, $table, $named );
 		if ( null !== $counts ) {
@@ -1049,7 +1075,7 @@ final class Trellis_Changes {
 		$rows  = $known ? $this->log->query( $sql ) : false;
 		if ( $rows && ! $this->is_marked ) {
 			// Requests that end from now on say what they have written: what others did before is among the rows.
-			$this->mark( $site );
+			$this->mark( $site, true );
 			$rows = $this->log->query( $sql );
 		}
 		$this->found = false === $rows ? null : array( $site, $table, count( $rows ) );
@@ -1069,7 +1095,7 @@ final class Trellis_Changes {
 		if ( $stays ) {
 			// Unless another request writes at the same time.
 			$this->note_search( $site, $table, $condition, $masked );
-			$this->mark( $site );
+			$this->mark( $site, true );
 			return;
 		}
 		$moved = array();
@@ -1094,7 +1120,7 @@ final class Trellis_Changes {
 		if ( ! $rows && ! $this->is_marked ) {
 			return;
 		}
-		$this->mark( $site );
+		$this->mark( $site, true );
 		$this->has_replaced = $this->has_replaced || $rows;
 		// Without a row the new values are those of rows that another request adds at the same time.
 		foreach ( $moved ? ( $named ? $named : array( array() ) ) : array() as $row ) {
@@ -1259,7 +1285,7 @@ final class Trellis_Changes {
 		}
 		if ( $ids && ! $this->is_marked ) {
 			// Requests that end from now on say what they have written: what others did before is among the rows.
-			$this->mark( $site );
+			$this->mark( $site, self::is_aside_table( $table ) );
 			return $this->find( $site, $name, $table, $owner, $named, $condition, $masked, $has_keys );
 		}
 		return array_keys( $ids );
@@ -1416,7 +1442,7 @@ final class Trellis_Changes {
 		if ( $this->is_quiet_table( $table ) ) {
 			return;
 		}
-		$this->mark( $site );
+		$this->mark( $site, self::is_aside_table( $table ) );
 		$this->tables[ $site ][ $table ] = true;
 		$this->terms[ $site ]            = array();
 	}
@@ -1579,7 +1605,7 @@ final class Trellis_Changes {
 		if ( ! self::is_named_key( $key ) ) {
 			return false;
 		}
-		$this->mark( $site );
+		$this->mark( $site, true );
 		$this->touch( $site, 'user', (int) $id, false, false, self::key_name( $key ) );
 		return true;
 	}
@@ -1647,13 +1673,39 @@ final class Trellis_Changes {
 		}
 	}
 
-	/** Before the first write of a request: from now on its changes cannot be lost. */
-	private function mark( $site ) {
+	/** Whether rows of a table belong to no post, term or comment: options, users, what plugins keep. */
+	private static function is_aside_table( $table ) {
+		return ! isset( self::TABLES[ $table ] ) || ! in_array( self::TABLES[ $table ][0], array( 'post', 'term', 'comment' ), true );
+	}
+
+	/** Whether changes, as the log has them, concern no post, term or comment. */
+	public static function are_aside( $changes ) {
+		foreach ( is_array( $changes ) ? $changes : array( null ) as $change ) {
+			$kind = isset( $change->kind ) ? $change->kind : '';
+			if ( 'option' !== $kind && 'user' !== $kind && ( 'table' !== $kind || ! self::is_aside_table( $change->name ) ) ) {
+				return false;
+			}
+		}
+		return true;
+	}
+
+	/**
+	 * Before the first write of a request: from now on its changes cannot be lost. As long as it writes aside, those that write posts, terms
+	 * and comments at the same time know their states.
+	 */
+	private function mark( $site, $is_aside = false ) {
+		if ( $this->is_marked && $this->is_aside && ! $is_aside ) {
+			$this->is_aside = false;
+			foreach ( $this->marks as $mark ) {
+				$this->log->leave_aside( $mark, '' !== $this->request );
+			}
+		}
 		if ( ! $this->is_marked ) {
 			call_user_func( $this->written );
 			$this->is_marked = true;
 			$this->marked_at = time();
-			$mark            = $this->log->open( $site, '' !== $this->request );
+			$this->is_aside  = $is_aside;
+			$mark            = $this->log->open( $site, '' !== $this->request, $is_aside );
 			if ( $mark > 0 ) {
 				$this->marks[] = $mark;
 			}
@@ -1750,6 +1802,7 @@ final class Trellis_Changes {
 		}
 		$this->marks      = array();
 		$this->is_marked  = false;
+		$this->is_aside   = false;
 		$this->objects    = array();
 		$this->options    = array();
 		$this->tables     = array();
@@ -1790,13 +1843,15 @@ final class Trellis_Changes {
 		$mark   = $this->marks ? array_pop( $this->marks ) : 0;
 		$around = $this->log->surroundings( $mark );
 		$alone  = $around['alone'] && ! $this->transacted;
-		$shown  = $this->is_shown( $unchanged );
+		// Asked after the last states were read: who has not written any up to now has not come in between.
+		$has_states = $alone || $this->objects && ! $this->transacted && $this->log->is_alone_with_objects( $mark );
+		$shown      = $this->is_shown( $unchanged );
 		if ( ! $alone ) {
-			$this->add_searched( $mark );
+			$this->add_searched( $mark, $has_states );
 		}
 		$birth = $this->log->birth();
 		$print = Trellis_Companion::fingerprint();
-		$parts = $this->encode( $last, $alone, $this->log->is_new( $print ), $alone ? $unchanged : array() );
+		$parts = $this->encode( $last, $alone, $has_states, $this->log->is_new( $print ), $alone ? $unchanged : array() );
 		foreach ( $parts as $site => $part ) {
 			// The mark itself closes last: until then the request is known to write. A mark that a long transaction hid takes no
 			// changes: gateways may have given up its sequence.
@@ -1854,13 +1909,16 @@ final class Trellis_Changes {
 	 * Rows that this request has searched for may be those of another one that wrote at the same time. One that has ended says which these
 	 * are, in tables of plugins; one that still writes reports its rows after this one.
 	 */
-	private function add_searched( $mark ) {
+	private function add_searched( $mark, $is_alone_with_objects ) {
 		$meanwhile = $mark > 0 && ! $this->transacted ? $this->log->meanwhile( $mark ) : null;
 		foreach ( $this->moved as $site => $tables ) {
 			$this->tables[ $site ] = $tables + ( isset( $this->tables[ $site ] ) ? $this->tables[ $site ] : array() );
 		}
 		foreach ( $this->searched as $site => $tables ) {
 			foreach ( $tables as $table => $searched ) {
+				if ( $is_alone_with_objects && ! self::is_aside_table( $table ) ) {
+					continue;
+				}
 				$rows = null === $meanwhile || isset( self::TABLES[ $table ] ) || is_multisite() ? null : $this->rows_among( $table, $searched, $meanwhile );
 				if ( null === $rows ) {
 					$this->tables[ $site ][ $table ] = true;
@@ -1896,7 +1954,7 @@ final class Trellis_Changes {
 	}
 
 	/** By blog: the changes as JSON. At least one, possibly without changes. */
-	private function encode( $last, $alone, $is_new_code, $unchanged ) {
+	private function encode( $last, $alone, $has_states, $is_new_code, $unchanged ) {
 		$early = array();
 		foreach ( array_keys( $this->options ) as $site ) {
 			$early[ $site ] = Trellis_Early_Options::stored( $this->log, $site );
@@ -1940,11 +1998,11 @@ final class Trellis_Changes {
 					if ( ! $states || end( $states ) !== $state ) {
 						$states[] = $state;
 					}
-					if ( 'term' === $kind && $alone && $object['counts_only'] && 1 === count( $states ) && $object['states'] ) {
+					if ( 'term' === $kind && $has_states && $object['counts_only'] && 1 === count( $states ) && $object['states'] ) {
 						// WordPress counts again after each save: the number is what it was.
 						continue;
 					}
-					foreach ( $this->describe( $site, $kind, $id, $states, $alone && $object['is_seen'], $object['counts_only'] ) as $change ) {
+					foreach ( $this->describe( $site, $kind, $id, $states, $has_states && $object['is_seen'], $object['counts_only'] ) as $change ) {
 						$lists[ $site ][] = $change + ( $object['keys'] ? array( 'keys' => array_map( 'strval', array_keys( $object['keys'] ) ) ) : array() );
 					}
 				}

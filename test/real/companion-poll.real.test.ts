@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { describeWith } from '../support/requirements.ts'
 import { poll, sign } from './companion/intake.ts'
 import { type CompanionSite, startCompanionSite } from './companion/site.ts'
@@ -125,6 +126,73 @@ describeWith('php', 'the log of the WordPress companion', () => {
     expect(beside).toEqual({ kind: 'post', id: 10, type: 'post' })
     await slow
     expect(site.intake.pushes.at(-1)?.changes).toContainEqual({ kind: 'post', id: 18, type: 'post' })
+  })
+
+  describe('beside a request that writes options alone', () => {
+    const file = (name: string): string => join(site.site, name)
+    const until = (name: string): string =>
+      `while ( ! file_exists( '${file(name)}' ) ) { usleep( 20000 ); clearstatcache(); }`
+    /** Runs until the file is there; resolves when what it writes first is written. */
+    const begin = async (code: string, name: string) => {
+      const ended = site.php(`${code} touch( '${file(`${name}-written`)}' ); ${until(name)}`)
+      await expect.poll(() => existsSync(file(`${name}-written`)), { timeout: 60_000 }).toBe(true)
+      return async () => {
+        await writeFile(file(name), '')
+        await ended
+      }
+    }
+    /** As the log has them: a push is given up after 300 ms. */
+    const changesOf = async (act: () => Promise<unknown>) => {
+      const { last } = await poll(site.origin, 0)
+      await act()
+      return (await poll(site.origin, last)).rows.flatMap(({ changes = [] }) => changes)
+    }
+    const renamed = async (title: string) =>
+      // PHP has ended, and its row is closed, when the response is complete.
+      (await changesOf(async () => (await rename(title)).text())).filter(
+        ({ kind, id }) => kind === 'post' && id === 10,
+      )
+
+    test('a change of a post has its values, and an option counts as changed', async () => {
+      const end = await begin(`update_option( 'beside', uniqid() );`, 'options-beside')
+      expect(await renamed('beside options')).toMatchObject([
+        { before: { status: 'publish' }, after: { status: 'publish', texts: ['title', 'modified'] } },
+      ])
+      const code = `update_option( 'kept', 'x' ); update_option( 'kept', 'y' ); update_option( 'kept', 'x' );`
+      await site.php(code)
+      expect(await changesOf(() => site.php(code))).toEqual([{ kind: 'option', name: 'kept' }])
+      await end()
+    })
+
+    test.each([
+      ['a post', `wp_update_post( array( 'ID' => 18, 'post_content' => uniqid() ) );`],
+      ['meta of a term', `update_term_meta( 3, 'shade', uniqid() );`],
+      ['a comment', `wp_update_comment( array( 'comment_ID' => 2, 'comment_content' => uniqid() ) );`],
+      [
+        'posts by a statement',
+        `$GLOBALS['wpdb']->query( 'UPDATE wp_posts p, wp_users u SET p.pinged = 1' );`,
+      ],
+      ['nothing that $wpdb has written', `clean_post_cache( 18 );`],
+    ])('it has none as soon as that request writes %s', async (what, code) => {
+      const end = await begin(`update_option( 'beside', uniqid() ); ${code}`, what.replaceAll(/\W/g, '-'))
+      expect(await renamed(`beside ${what}`)).toEqual([{ kind: 'post', id: 10, type: 'post' }])
+      await end()
+    })
+
+    test.each([
+      ['[{"kind":"option","name":"a"},{"kind":"user","id":1},{"kind":"table","name":"acme"}]', true],
+      ['[]', true],
+      ['[{"kind":"post","id":1,"type":"post"}]', false],
+      ['[{"kind":"option","name":"a"},{"kind":"table","name":"postmeta"}]', false],
+      ['[{"kind":"all","reason":"overflow"}]', false],
+      ['damaged', false],
+    ])('an ended request with the changes %s has written options alone: %s', async (changes, isAside) => {
+      const { output } = await site.php(
+        `echo json_encode( Trellis_Changes::are_aside( json_decode( getenv( 'CHANGES' ) ) ) );`,
+        { CHANGES: changes },
+      )
+      expect(output).toBe(String(isAside))
+    })
   })
 
   test('a request that writes is seen as open, and closes with its changes under the same sequence', async () => {

@@ -69,8 +69,9 @@ export const listedByName: ReadonlySet<string> = new Set([
 
 /**
  * What properties of usual plugins depend on. Yoast SEO shows titles, authors, terms, images and the number of comments of its item, names
- * of its ancestors and settings of the site, and nothing of other posts; Jetpack an address of its item and its image, and settings. Any
- * property that is not here depends on everything; `acf` is judged by its value (property-reaches.ts).
+ * of its ancestors and settings of the site, and nothing of other posts; Jetpack an address of its item and its image, and settings;
+ * WooCommerce of users their meta and whether their role is the highest. Any property that is not here depends on everything; `acf` is
+ * judged by its value (property-reaches.ts).
  */
 export const pluginProperties: Readonly<Record<string, PropertyReach>> = {
   yoast_head: 'linked',
@@ -78,4 +79,6 @@ export const pluginProperties: Readonly<Record<string, PropertyReach>> = {
   jetpack_featured_media_url: 'linked',
   jetpack_sharing_enabled: 'site',
   jetpack_shortlink: 'linked',
+  is_super_admin: 'item',
+  woocommerce_meta: 'item',
 }

@@ -91,6 +91,12 @@ const known: readonly (readonly [string, Read, Sent])[] = [
   ],
 ]
 
+test('what WooCommerce adds to users is their own', () => {
+  const read = shownItem('users', 7, { name: 'A', is_super_admin: false, woocommerce_meta: { help: '' } })
+  expect(reaches(comment, read)).toBe(false)
+  expect(reaches(user, read)).toBe(true)
+})
+
 test.each(known)('a property %s is reached by no other write', (_what, read, write) => {
   expect(reaches(write, read)).toBe(false)
 })

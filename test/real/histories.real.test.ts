@@ -86,6 +86,8 @@ describeWith('go', 'the checker of histories, which shares no code with what it 
         'packages/promise-suite/cli.js',
         '--seconds',
         '1',
+        '--reads',
+        '300',
         '--history',
         at('suite'),
         backend.url,

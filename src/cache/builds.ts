@@ -117,7 +117,7 @@ export class Builds {
       build.isOverflowed = followed.isOverflowed
       for (const [name, read] of followed.reads) {
         if (!isCurrent(read) || read.digest === undefined) continue
-        this.#hold(build, name, read)
+        this.#share(build, name, read)
         build.inherited.add(name)
       }
     }
@@ -310,14 +310,14 @@ export class Builds {
     if (build.isOverflowed) return
     const before = build.reads.get(name)
     if (before !== undefined && this.#release(before)) this.#index.remove(before)
-    this.#hold(build, name, read)
+    this.#share(build, name, read)
     build.inherited.delete(name)
     this.#index.add(read)
     if (read.doubtfulSince === undefined) this.#current.add(read)
     this.#bytes += weightOf(read)
   }
 
-  #hold(build: Build, name: string, read: BuildRead): void {
+  #share(build: Build, name: string, read: BuildRead): void {
     build.reads.set(name, read)
     read.holders += 1
     this.#bytes += overheadOfHolder

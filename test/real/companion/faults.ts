@@ -244,8 +244,8 @@ const ofChanges: readonly Fault[] = [
   ),
   fault(
     'counts: a changed count is left out like one counted again',
-    "$alone && $object['counts_only'] && 1 === count( $states ) && $object['states']",
-    "$alone && $object['counts_only']",
+    "$has_states && $object['counts_only'] && 1 === count( $states ) && $object['states']",
+    "$has_states && $object['counts_only']",
   ),
   fault('counts: states of terms have no count', ", 'count' => (int) $row->count, self::TEXTS", ' ) );'),
   fault(
@@ -352,7 +352,11 @@ const ofChanges: readonly Fault[] = [
     '$is_told = $alone && count',
     '$is_told = count',
   ),
-  fault('states: those that an event has not seen count as known', "$alone && $object['is_seen']", '$alone'),
+  fault(
+    'states: those that an event has not seen count as known',
+    "$has_states && $object['is_seen']",
+    '$has_states',
+  ),
   // Statements.
   fault(
     'statements: rows that another request may add are not reported',

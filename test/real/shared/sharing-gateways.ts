@@ -2,7 +2,7 @@ import { siteService, startTestGateway, type TestGateway } from '../../support/g
 import { type Origin, pause, startOrigin } from '../../support/origin.ts'
 
 export const leaseMs = 300
-export const forgetAfterMs = 900
+const forgetAfterMs = 900
 const posts = '/index.php/site-json/site/v2/posts'
 
 /** What a read was answered with; `version`: how often it had been written when that was made. */

@@ -17,6 +17,8 @@ export type Slot = {
   open: number
   /** The last time at which a fault concerned it. */
   disturbedAt: number
+  /** The last time at which it was without contact to Redis. */
+  cutAt: number
   /** The last time at which its process was away for so long that the others have forgotten it. */
   forgottenAt: number
 }
@@ -28,6 +30,7 @@ const newSlot = (machine: Machine): Slot => ({
   isLeaving: false,
   open: 0,
   disturbedAt: Number.NEGATIVE_INFINITY,
+  cutAt: Number.NEGATIVE_INFINITY,
   forgottenAt: Number.NEGATIVE_INFINITY,
 })
 

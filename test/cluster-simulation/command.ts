@@ -4,22 +4,31 @@ import { availableParallelism, cpus } from 'node:os'
 import { dirname } from 'node:path'
 import process, { argv, execPath, exit, stdout, versions } from 'node:process'
 import { createInterface } from 'node:readline'
+import { currentCommit, nextSeedOf, readLedger, recordRun } from '../support/reads-compared.ts'
 import { bundleSimulation } from './bundle.ts'
 import { huntFaults } from './hunt-faults.ts'
+import { plantInTests } from './plant-in-tests.ts'
 
 // npm run simulate:cluster -- --seeds N --first K [--seconds S] [--processes P]: runs the seeds K to K+N-1, or as many as P processes
 // finish in S seconds of processor time each, or until SIGTERM. Exits with 1 at a read that is older than an acknowledged write, and
 // prints its seed and the shortest list of actions that leads to one.
-// --plant [--only TEXT] [--seeds N] [--seconds S]: plants each fault of protocol-faults.ts that was not found before, or each with that
-// text in its name, and writes down the first seed that finds it.
+// --ledger: writes the totals down in docs/evidence/reads-compared.json, and without --first goes on behind the seeds that are there.
+// --plant [--only TEXT] [--first K] [--seeds N] [--seconds S]: plants each fault of protocol-faults.ts that was not found before, or each with that
+// text in its name, and writes down the first seed that finds it. --plant --by-tests [--only TEXT]: plants those that tests find, and runs
+// these tests.
 
 const given = argv.slice(2)
+const optionOf = (name: string, otherwise: string): string =>
+  given.includes(name) ? (given[given.indexOf(name) + 1] ?? otherwise) : otherwise
+if (given.includes('--plant') && given.includes('--by-tests')) {
+  const missed = await plantInTests(optionOf('--only', ''), (line) => stdout.write(`${line}\n`))
+  exit(missed.length > 0 ? 1 : 0)
+}
 if (given.includes('--plant')) {
-  const optionOf = (name: string, otherwise: string): string =>
-    given.includes(name) ? (given[given.indexOf(name) + 1] ?? otherwise) : otherwise
   await huntFaults(
     {
       only: optionOf('--only', ''),
+      first: Number(optionOf('--first', '1')),
       seeds: Number(optionOf('--seeds', '100000')),
       seconds: Number(optionOf('--seconds', '60')),
     },
@@ -34,10 +43,12 @@ const numberOf = (name: string, otherwise: number): number => {
   const at = given.indexOf(name)
   return at < 0 ? otherwise : Number(given[at + 1])
 }
-const first = numberOf('--first', 1)
+const isRecorded = given.includes('--ledger')
+const first = numberOf('--first', isRecorded ? nextSeedOf(await readLedger(), 'simulation', 1) : 1)
 const processes = numberOf('--processes', 1)
 const seedsOfEach = Math.ceil(numberOf('--seeds', 100) / processes)
 
+const commit = isRecorded ? currentCommit() : ''
 const program = await bundleSimulation()
 const children: ChildProcess[] = []
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
@@ -50,7 +61,8 @@ const part = (at: number): Promise<Totals> =>
   new Promise((resolve) => {
     const own = ['--first', String(first + at * seedsOfEach), '--seeds', String(seedsOfEach)]
     // Of an option that is given twice the last one counts.
-    const args = ['--max-semi-space-size=64', program, ...given, ...own]
+    const passedOn = given.filter((option) => option !== '--ledger')
+    const args = ['--max-semi-space-size=64', program, ...passedOn, ...own]
     const child = spawn(execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     children.push(child)
     let totals: Totals = { violations: 1 }
@@ -73,6 +85,7 @@ stdout.write(
     violations,
     reads: sumOf('reads'),
     hits: sumOf('hits'),
+    frontHits: sumOf('frontHits'),
     writes: sumOf('writes'),
     faults: sumOf('faults'),
     seconds,
@@ -81,4 +94,13 @@ stdout.write(
     machine: `${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown'}, Node ${versions.node}`,
   })}\n`,
 )
+if (isRecorded)
+  await recordRun(
+    { run: 'simulation', firstSeed: first, commit },
+    {
+      ...{ seeds: sumOf('seeds'), reads: sumOf('reads'), hits: sumOf('hits') + sumOf('frontHits') },
+      ...{ writes: sumOf('writes'), faults: sumOf('faults'), older: violations },
+      seconds: sumOf('cpuSeconds'),
+    },
+  )
 exit(violations > 0 ? 1 : 0)

@@ -1,4 +1,5 @@
 import type { SimulatedCluster, Slot } from './cluster.ts'
+import type { Front } from './front.ts'
 import type { FaultAction, Plan } from './plan.ts'
 import { network } from './redis/network.ts'
 import { world } from './world.ts'
@@ -111,10 +112,18 @@ type Handlers = {
   readonly [Does in FaultAction['does']]: (action: Extract<FaultAction, { does: Does }>) => void
 }
 
+/** `lost`: Redis has lost data; `away`: it cannot be reached until then. */
+type RedisFault = { readonly lost: () => void; readonly away: (until: number) => void }
+
 /** What each fault does. */
-export const createFaults = (plan: Plan, cluster: SimulatedCluster, lost: () => void) => {
+export const createFaults = (
+  plan: Plan,
+  { cluster, front }: { readonly cluster: SimulatedCluster; readonly front: Front },
+  redisFault: RedisFault,
+) => {
   const { linesOf, kill, startInstance } = cluster
-  const redis = createRedisFaults(cluster, lost)
+  const redis = createRedisFaults(cluster, redisFault.lost)
+  const away = (ms: number): void => redisFault.away(world.now + ms)
 
   /** A worker is started again by its parent. */
   const crash = (slot: Slot, ms: number): void => {
@@ -122,14 +131,14 @@ export const createFaults = (plan: Plan, cluster: SimulatedCluster, lost: () => 
     kill(slot.process)
     if (plan.workers === 0) later(ms, 'an instance is started again', () => startInstance(slot))
   }
-  const leave = (slot: Slot, ms: number): void => {
+  const leave = (slot: Slot, ms: number, drainMs: number): void => {
     const { process, member } = slot
     if (process === undefined || member === undefined || plan.workers > 0) return
     slot.isLeaving = true
     const untilIdle = (left: number): void => {
       if (slot.process !== process) return
       if (slot.open > 0 && left > 0) {
-        world.schedule(world.now + 50, process, 'drains', () => untilIdle(left - 1))
+        world.schedule(world.now + 10, process, 'drains', () => untilIdle(left - 10))
         return
       }
       void member.close().then(() => {
@@ -139,7 +148,7 @@ export const createFaults = (plan: Plan, cluster: SimulatedCluster, lost: () => 
         })
       })
     }
-    world.schedule(world.now, process, 'drains', () => untilIdle(20))
+    world.schedule(world.now, process, 'drains', () => untilIdle(drainMs))
   }
   const reload = ({ process, member }: Slot): void => {
     if (process !== undefined && member !== undefined)
@@ -156,23 +165,44 @@ export const createFaults = (plan: Plan, cluster: SimulatedCluster, lost: () => 
     pause: ({ slot, ms }) => pause(at(slot, ms), ms, false),
     suspend: ({ slot, ms }) => pause(at(slot, ms), ms, true),
     crash: ({ slot, ms }) => crash(at(slot, ms), ms),
-    leave: ({ slot, ms }) => leave(at(slot, ms), ms),
+    leave: ({ slot, ms, drainMs }) => leave(at(slot, ms), ms, drainMs),
     reload: ({ slot }) => reload(at(slot, 0)),
     'set-clock': ({ slot, ms }) => {
       const { process } = at(slot, 0)
       if (process !== undefined) process.wallErrorMs += ms
     },
-    partition: (action) => partition(at(action.slot, action.ms), action, plan.settings.leaseMs),
-    cut: ({ slot, isSilent }) => {
-      for (const line of linesOf(at(slot, 0).process)) line.cut(isSilent)
+    partition: (action) => {
+      const found = at(action.slot, action.ms)
+      found.cutAt = world.now + action.sluggishMs + action.ms
+      partition(found, action, plan.settings.leaseMs)
     },
-    'redis-pause': ({ ms }) => redis.pause(ms),
-    'redis-refuses': ({ ms, error }) => redis.refuse(ms, error),
-    'redis-restart': ({ ms, lagMs, keeps }) => redis.restart(ms, lagMs, keeps),
+    cut: ({ slot, isSilent }) => {
+      const found = at(slot, 0)
+      found.cutAt = world.now + plan.settings.leaseMs
+      for (const line of linesOf(found.process)) line.cut(isSilent)
+    },
+    'redis-pause': ({ ms }) => {
+      away(ms)
+      redis.pause(ms)
+    },
+    'redis-refuses': ({ ms, error }) => {
+      away(ms)
+      redis.refuse(ms, error)
+    },
+    'redis-restart': ({ ms, lagMs, keeps }) => {
+      away(lagMs + ms)
+      redis.restart(ms, lagMs, keeps)
+    },
     'redis-fails-over': ({ lagMs, splitMs }) => redis.failOver(lagMs, splitMs),
     'redis-fails-back': ({ ms }) => redis.failBack(ms),
     'redis-loses-key': ({ key }) => redis.loseKey(key),
-    'redis-cuts-all': () => network.server?.cutAll(),
+    'redis-cuts-all': () => {
+      away(plan.settings.leaseMs)
+      network.server?.cutAll()
+    },
+    'front-refuses': ({ ms }) => front.refuse(ms),
+    'front-loses-responses': ({ ms }) => front.loseResponses(ms),
+    'front-restarts': ({ ms }) => front.restart(ms),
   }
   return (action: FaultAction): void => {
     const handle = handlers[action.does] as (one: FaultAction) => void

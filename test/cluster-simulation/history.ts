@@ -1,9 +1,9 @@
 import { historyLine } from '../histories/history-line.ts'
-import { itemPath, listPath, type Shown } from './upstream.ts'
+import { type Interface, resourcesWith, type Shown } from './interfaces.ts'
 import { world } from './world.ts'
 
 /** What clients saw of a run, for a checker that knows nothing of the simulation. Times are virtual. */
-export const createHistory = (seed: number, isRecorded: boolean) => {
+export const createHistory = (seed: number, service: Interface, isRecorded: boolean) => {
   const lines: string[] = []
   let last = 0
   /** Later than each moment before: a read that begins because of a write begins after it, though no virtual time has passed. */
@@ -21,7 +21,8 @@ export const createHistory = (seed: number, isRecorded: boolean) => {
     moment,
     /** The upstream has a new version: until it is acknowledged, reads may show it or the one before. */
     changed: (item: number, version: number): void => {
-      for (const path of [itemPath(item), listPath])
+      const paths = resourcesWith(service, item).map(({ name }) => name)
+      for (const path of [...paths, ...paths.map((name) => `front:${name}`)])
         add({
           kind: 'write',
           who: 'upstream',

@@ -4,7 +4,8 @@ import { dirname } from 'node:path'
 import { execPath } from 'node:process'
 import { promisify } from 'node:util'
 import { bundleSimulation, type ProtocolFault } from './bundle.ts'
-import { protocolFaults, whyHidden } from './protocol-faults.ts'
+import { equivalent, foundByTests } from './found-by-tests.ts'
+import { protocolFaults } from './protocol-faults.ts'
 
 const run = promisify(execFile)
 
@@ -13,6 +14,8 @@ type Result = {
   readonly seed: number | undefined
   readonly seconds: number
   readonly seeds: number
+  /** Found with the plans of seeds as they were before the last change of them, and not looked for since for long enough. */
+  readonly isFormer?: true
 }
 
 const resultsFile = new URL('./found-faults.json', import.meta.url)
@@ -22,31 +25,38 @@ const page = new URL('../../docs/evidence/planted-protocol-faults.md', import.me
 /** The page with all results. */
 const pageOf = (results: readonly Result[]): string => {
   const found = results.filter(({ seed }) => seed !== undefined)
-  const isExplained = ({ name }: Result): boolean => !(whyHidden[name] ?? 'rare').startsWith('rare')
-  const covered = results.filter((result) => result.seed === undefined && isExplained(result))
-  const others = results.filter((result) => result.seed === undefined && !isExplained(result))
+  const others = results.filter(({ seed }) => seed === undefined)
+  const byTests = others.flatMap(({ name }) => {
+    const test = foundByTests[name]
+    return test === undefined ? [] : [{ name, test }]
+  })
+  const former = found.filter(({ isFormer }) => isFormer === true)
+  const alike = others.filter(({ name }) => name in equivalent)
+  const missed = others.filter(({ name }) => !(name in equivalent) && !(name in foundByTests))
+  const all = results.length - alike.length
+  const share = Math.floor((100 * (found.length + byTests.length)) / all)
   return `# Faults planted in the protocol
 
-Would the simulation of the cluster find a fault in a lease, an epoch, an order of steps, a note, a fence? Written by \`npm run simulate:cluster -- --plant\`. Each fault is a part of the text of src that is removed or weakened ([the list](../../test/cluster-simulation/protocol-faults.ts)); the command then runs seeds from 1 on, until a read is older than an acknowledged write, for at most a minute (\`--seconds\`) of processor time, the seconds in the table. It keeps what was found before; \`--only NAME\` looks for one again. A change of the plans gives each seed another meaning: look for all again, in a few minutes of a machine with nothing else to do, with \`--only :\`. [What is simulated](scale.md#simulated).
+Would the simulation of the cluster find a fault in a lease, an epoch, an order of steps, a note, a fence, a purge? Written by \`npm run simulate:cluster -- --plant\`. Each fault is a part of the text of src that is removed or weakened ([the list](../../test/cluster-simulation/protocol-faults.ts)); the command then runs seeds from 1 on, until a read is older than an acknowledged write, for at most a minute (\`--seconds\`) of processor time, the seconds in the table. It keeps what was found before; \`--only NAME\` looks for one again, \`--first SEED\` from there. A change of the plans gives each seed another meaning: look for all again, in a few minutes of a machine with nothing else to do, with \`--only :\`. What no read can show, mostly since another step guards the same, tests of single steps find: \`npm run simulate:cluster -- --plant --by-tests\` plants each and runs its test. [What is simulated](scale.md#simulated).
 
-${results.length} faults: ${found.length} found, ${covered.length} that no read can show or that are not compared, ${others.length} not found.
+${all} faults: ${found.length} found by the simulation (${former.length} of them with former plans of the seeds, and not again within 12 seconds beside other work), ${byTests.length} by a test of the step, ${missed.length} not found: ${share} % found.
 
 | fault | seed | seconds |
 | --- | --- | --- |
-${found.map(({ name, seed, seconds }) => `| ${name} | ${seed} | ${seconds} |`).join('\n')}
+${found.map(({ name, seed, seconds, isFormer }) => `| ${name} | ${isFormer === true ? `${seed}, former plans` : seed} | ${seconds} |`).join('\n')}
 
-## What no read can show
+## Found by a test of the step
 
-| fault | seeds | why |
-| --- | --- | --- |
-${covered.map(({ name, seeds }) => `| ${name} | ${seeds} | ${whyHidden[name]} |`).join('\n')}
+| fault | test |
+| --- | --- |
+${byTests.map(({ name, test: { file, name: title } }) => `| ${name} | [${file.split('/').at(-1)}](../../${file}): ${title} |`).join('\n')}
 
-## Not found
+## Nobody can see them
 
-| fault | seeds | why |
-| --- | --- | --- |
-${others.map(({ name, seeds }) => `| ${name} | ${seeds} | ${whyHidden[name] ?? 'not known: the command needs more seeds'} |`).join('\n')}
-`
+| text | why |
+| --- | --- |
+${alike.map(({ name }) => `| ${name} | ${equivalent[name]} |`).join('\n')}
+${missed.length === 0 ? '' : `\n## Not found\n\n| fault | seeds |\n| --- | --- |\n${missed.map(({ name, seeds }) => `| ${name} | ${seeds} |`).join('\n')}\n`}`
 }
 
 /** What the last hunt has found. */
@@ -89,13 +99,14 @@ export const hunt = async (
 type HuntOptions = {
   /** Looks for the faults whose names have the text; '' = for all that were not found before. */
   readonly only: string
+  readonly first: number
   readonly seeds: number
   readonly seconds: number
 }
 
 /** Keeps the results of the faults that it does not look for. */
 export const huntFaults = async (
-  { only, seeds, seconds }: HuntOptions,
+  { only, first, seeds, seconds }: HuntOptions,
   tell: (line: string) => void,
 ): Promise<void> => {
   const known = new Map((await readResults()).map((result) => [result.name, result]))
@@ -107,9 +118,11 @@ export const huntFaults = async (
   // The list of faults, or the reasons, may have changed.
   await writeDown()
   for (const fault of protocolFaults) {
-    const isMeant = only === '' ? known.get(fault.name)?.seed === undefined : fault.name.includes(only)
+    // What a test of the step finds is looked for by its name only.
+    const isLeft = known.get(fault.name)?.seed === undefined && !(fault.name in foundByTests)
+    const isMeant = only === '' ? isLeft : fault.name.includes(only)
     if (!isMeant) continue
-    const result = await hunt(fault, 1, seeds, seconds)
+    const result = await hunt(fault, first, seeds, seconds)
     known.set(fault.name, result)
     tell(
       `${fault.name}: ${result.seed === undefined ? `not found in ${result.seeds} seeds` : `seed ${result.seed}`}, ${result.seconds} s`,

@@ -4,24 +4,29 @@ import type { CacheRule } from '../../src/cache/decide-caching.ts'
 import type { Purge } from '../../src/cache/invalidation.ts'
 import type { Clock } from '../../src/clock.ts'
 import type { WorkerLink } from '../../src/cluster/worker-link.ts'
-import type { Config } from '../../src/config/config.ts'
+import type { Config, DownstreamConfig } from '../../src/config/config.ts'
+import { Secret } from '../../src/config/secret.ts'
 import { ConfigSnapshot } from '../../src/exchange/config-snapshot.ts'
 import { type HandleDeps, handle } from '../../src/exchange/handle.ts'
 import { arrived } from '../../src/exchange/request-context.ts'
 import type { Service } from '../../src/exchange/service.ts'
 import { createWritesInFlight } from '../../src/exchange/writes-in-flight.ts'
 import { operatorCache } from '../../src/gateway/admin/operator-cache.ts'
+import { Broadcast } from '../../src/gateway/parts/broadcast.ts'
+import { connectDownstreams, type Downstreams } from '../../src/gateway/parts/downstreams.ts'
 import { prepareMembership } from '../../src/gateway/parts/membership.ts'
 import { unlimited } from '../../src/http/bounds/byte-budget.ts'
 import { EndSignal } from '../../src/http/end-signal.ts'
 import type { GatewayRequest, GatewayResponse } from '../../src/http/message.ts'
 import type { Metrics } from '../../src/observability/metrics.ts'
+import type { Contract } from '../../src/service/contract.ts'
 import { createOpenContract } from '../../src/service/open.ts'
 import { createTargetMemo } from '../../src/service/target-memo.ts'
 import type { UpstreamOptions } from '../../src/upstream/options.ts'
 import { createUpstream } from '../../src/upstream/upstream.ts'
-import { siteService } from '../exchange/exchange-of.ts'
-import { upstreamTotalMs } from './upstream.ts'
+import { siteContract, siteService } from '../exchange/exchange-of.ts'
+import { settleMs } from './front.ts'
+import type { Interface } from './interfaces.ts'
 import { currentProcess, type Process, world } from './world.ts'
 
 /** How the gateways of a run are configured. */
@@ -29,10 +34,15 @@ export type MemberSettings = {
   /** Several instances on one Redis. */
   readonly hasRedis: boolean
   readonly isSigning: boolean
+  readonly contract: Interface['kind']
   readonly refuses: boolean
   readonly leaseMs: number
   readonly forgetAfterMs: number
+  /** Longest time of a request to the upstream; a late write is carried out within twice this time. */
+  readonly totalMs: number
   readonly ttlMs: number
+  /** A cache in front of all members, without whose confirmation nothing is acknowledged. */
+  readonly hasFront: boolean
   readonly staleWhileRevalidateMs: number
   readonly staleIfErrorMs: number
 }
@@ -42,33 +52,49 @@ const clockOf = (process: Process): Clock => ({
   monotonic: () => world.monotonicOf(process),
 })
 
-const secret = (text: string) => ({ isSet: text !== '', reveal: () => text })
-
 const maxEntryBytes = 65_536
+
+const none = new Secret('')
+
+const downstreamConfig: DownstreamConfig = {
+  tags: 'xkey',
+  lifetimeMs: 60_000,
+  settleMs,
+  key: none,
+  receivers: [
+    {
+      ...{ type: 'varnish', url: 'http://front.test/', instances: 'one', onFailure: 'refuse' },
+      ...{ timeoutMs: 500, secret: none, service: '', zone: '', ca: none },
+    },
+  ],
+}
 
 /** What a member reads of the configuration. */
 const configOf = (settings: MemberSettings): Config => {
-  const { forgetAfterMs, hasRedis, isSigning, leaseMs, refuses } = settings
+  const { forgetAfterMs, hasFront, hasRedis, isSigning, leaseMs, refuses } = settings
   const shared = {
-    url: secret(hasRedis ? 'redis://redis.test:6379' : ''),
+    url: new Secret(hasRedis ? 'redis://redis.test:6379' : ''),
     cluster: false,
     prefix: 'sim',
-    key: isSigning ? [secret('a key of thirty-two characters!!')] : [],
+    key: isSigning ? [new Secret('a key of thirty-two characters!!')] : [],
     leaseMs,
     forgetAfterMs,
-    tls: { ca: secret(''), cert: secret(''), key: secret(''), serverName: '' },
+    tls: { ca: new Secret(''), cert: new Secret(''), key: new Secret(''), serverName: '' },
     writes: refuses ? 'refuse-while-cut-off' : 'go-on',
   }
-  return { cache: { shared, maxEntryBytes }, services: [{ name: 'site' }] } as unknown as Config
+  const site = { name: 'site', downstream: hasFront ? downstreamConfig : undefined, access: undefined }
+  return { cache: { shared, maxEntryBytes }, services: [site] } as unknown as Config
 }
 
 const ignore = (): void => undefined
 
-const metrics = { observe: { sharedTier: ignore, coherence: ignore } } as unknown as Metrics
+const metrics = {
+  observe: { sharedTier: ignore, coherence: ignore, downstream: ignore },
+} as unknown as Metrics
 
 const anyService = siteService()
 
-const upstreamOptions: UpstreamOptions = {
+const upstreamOptions = (totalMs: number): UpstreamOptions => ({
   service: 'site',
   targets: ['http://one.test', 'http://two.test'],
   basePath: '',
@@ -76,7 +102,7 @@ const upstreamOptions: UpstreamOptions = {
   queue: { max: 64, timeoutMs: 100 },
   clientShare: 1,
   minBytesPerSecond: 0,
-  timeouts: { connectMs: 0, headersMs: 0, idleMs: upstreamTotalMs, totalMs: upstreamTotalMs },
+  timeouts: { connectMs: 0, headersMs: 0, idleMs: totalMs, totalMs },
   retry: { attempts: 2, budget: 0.2 },
   breaker: { failureRatio: 0.5, minRequests: 20, windowMs: 10_000, forMs: 200, probes: 2 },
   eject: { after: 3, forMs: 100, maxShare: 0.5 },
@@ -85,10 +111,12 @@ const upstreamOptions: UpstreamOptions = {
   headerBytes: 16_384,
   hostHeader: '',
   connectionMaxAgeMs: 0,
-}
+})
 
-const openService = (settings: MemberSettings, clock: Clock): Service => {
-  const { staleIfErrorMs, staleWhileRevalidateMs, ttlMs } = settings
+const serviceOf = (settings: MemberSettings, clock: Clock, downstreams: Downstreams): Service => {
+  const { staleIfErrorMs, staleWhileRevalidateMs, totalMs, ttlMs } = settings
+  const [site] = configOf(settings).services
+  if (site === undefined) throw new Error('no service')
   const rule: CacheRule = {
     ttlMs,
     staleWhileRevalidateMs,
@@ -97,22 +125,32 @@ const openService = (settings: MemberSettings, clock: Clock): Service => {
     negativeTtlMs: 0,
     scope: 'public',
   }
-  const contract = createOpenContract({ name: 'site', cache: { rules: [] } } as never, {
-    limits: { queryParameters: 64 },
-    policyFor: (method) => ({ profile: 'safe', rule: method === 'GET' ? rule : undefined }),
-    uncacheableReasonOf: () => undefined,
-    actsAsWrite: () => false,
+  const policyFor: Contract['policyFor'] = (method) => ({
+    profile: 'safe',
+    rule: method === 'GET' ? rule : undefined,
   })
+  const open = { limits: { queryParameters: 64 }, policyFor }
+  const contract =
+    settings.contract === 'site'
+      ? siteContract({ policyFor })
+      : createOpenContract({ name: 'site', cache: { rules: [] } } as never, {
+          ...open,
+          uncacheableReasonOf: () => undefined,
+          actsAsWrite: () => false,
+        })
   return {
     ...anyService,
     contract,
     address: { ...anyService.address, basePath: '' },
     memo: createTargetMemo(100),
-    limits: { ...anyService.limits, uploadBytes: 100_000, upstreamMs: upstreamTotalMs },
-    responses: { ...anyService.responses, contentId: () => '' },
-    upstream: createUpstream(upstreamOptions, { clock, random: Math.random, report: ignore }),
+    limits: { ...anyService.limits, uploadBytes: 100_000, upstreamMs: totalMs },
+    responses: { ...anyService.responses, contentId: () => '', downstream: downstreams.of(site, contract) },
+    upstream: createUpstream(upstreamOptions(totalMs), { clock, random: Math.random, report: ignore }),
   }
 }
+
+/** `half`: a content that is too long to be read before it is sent, and never ends. */
+type SimulatedWrite = Interface['write'] & { readonly name: string; readonly half: Readable | undefined }
 
 const client = { address: '127.0.0.1', protocol: 'https', viaTrustedProxy: false } as const
 
@@ -141,13 +179,20 @@ export const startMember = async (settings: MemberSettings, worker: WorkerLink |
     clock,
     report: ignore,
   })
-  const coherence = membership?.join({ cache, documentsStale: ignore, changedElsewhere: ignore })
+  const downstreams = connectDownstreams({ clock, metrics, logger })
+  const coherence = membership?.join({
+    cache,
+    documentsStale: ignore,
+    changedElsewhere: downstreams.changedElsewhere,
+  })
+  const broadcast = new Broadcast(coherence, downstreams)
+  const writeRegistry = broadcast.writeRegistryFor(config)
   const writes = createWritesInFlight()
   const context = {
     clock,
     cache,
     writes,
-    ...(coherence === undefined ? {} : { writeRegistry: coherence }),
+    ...(writeRegistry === undefined ? {} : { writeRegistry }),
     partitionOf: (credential: string) => credential,
     finished: ignore,
     report: ignore,
@@ -161,10 +206,12 @@ export const startMember = async (settings: MemberSettings, worker: WorkerLink |
     overload: undefined,
     batchOf: () => undefined,
   } as Partial<HandleDeps> as HandleDeps
-  let service = openService(settings, clock)
+  let service = serviceOf(settings, clock, downstreams)
+  downstreams.use([service])
   let snapshot = new ConfigSnapshot([service])
-  const response = (path: string, request: Partial<GatewayRequest>): Promise<GatewayResponse> =>
-    handle(
+  const response = async (target: string, request: Partial<GatewayRequest>): Promise<GatewayResponse> => {
+    const [path = '', query = ''] = target.split('?')
+    return handle(
       context,
       arrived({
         id: 'id',
@@ -174,50 +221,55 @@ export const startMember = async (settings: MemberSettings, worker: WorkerLink |
         service,
         request: {
           method: 'GET',
-          target: path,
+          target,
           headers: {},
           content: undefined,
           signal: new EndSignal() as unknown as AbortSignal,
           ...request,
         },
         path,
-        query: '',
+        query,
       }),
     )
+  }
   const operator = operatorCache({
     cache,
     openWrites: writes.open,
     warmer: { add: () => ({ added: 0, results: [] }) },
-    broadcast: {
-      send: async (invalidations) => ({
-        ...((await coherence?.broadcast(invalidations)) ?? { entries: 0, unacknowledged: false }),
-        unconfirmed: false,
-      }),
-    },
+    broadcast,
     worker: undefined,
     refusesUnacknowledged: settings.refuses,
   })
   await coherence?.start()
   return {
-    read: (path: string, signal: AbortSignal): Promise<GatewayResponse> => response(path, { signal }),
-    /** `content`: too long to be read before it is sent. */
-    write: (path: string, name: string, content: Readable | undefined): Promise<GatewayResponse> =>
-      response(path, {
-        method: 'PUT',
-        headers: { 'x-write': name, ...(content === undefined ? {} : { 'content-length': '65536' }) },
-        content,
+    read: (target: string, signal: AbortSignal): Promise<GatewayResponse> => response(target, { signal }),
+    write: (
+      target: string,
+      { name, method, headers, content, half }: SimulatedWrite,
+    ): Promise<GatewayResponse> =>
+      response(target, {
+        method,
+        headers: {
+          ...headers,
+          'x-write': name,
+          ...(half === undefined ? {} : { 'content-length': '65536' }),
+        },
+        content: half ?? content,
       }),
     purge: (selector: Purge['selector']): Promise<number | 'unacknowledged'> =>
       operator.purge({ selectors: [selector], mode: 'hard', dryRun: false }),
     /** The next configuration has a new service in the place of the old one, with the same rules. */
     reload: (): void => {
       void service.upstream.close()
-      service = openService(settings, clock)
+      service = serviceOf(settings, clock, downstreams)
+      downstreams.use([service])
       const next = new ConfigSnapshot([service])
       snapshot.replaceBy(next)
       snapshot = next
     },
     close: async (): Promise<void> => {
+      // In the order of src/gateway/running-gateway.ts.
+      await downstreams.close()
       await service.upstream.close()
       await coherence?.close()
       membership?.close()

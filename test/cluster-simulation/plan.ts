@@ -1,8 +1,10 @@
 import { type Random, randomFrom } from '../support/random.ts'
+import { type Interface, items } from './interfaces.ts'
 import type { MemberSettings } from './member.ts'
 import type { Roughness } from './redis/network.ts'
-import { between, storiesOf, surveyOf } from './stories.ts'
-import { items, type WriteFate, writeFates } from './upstream.ts'
+import { between, surveyOf } from './scene.ts'
+import { storiesOf } from './stories.ts'
+import { type WriteFate, writeFates } from './upstream.ts'
 
 export type PurgeKind = 'all' | 'prefix' | 'target'
 
@@ -14,6 +16,8 @@ type Traffic =
       readonly item: number
       readonly leavesAfterMs: number | undefined
     }
+  /** Through the cache in front of all gateways, which asks this one. */
+  | { readonly does: 'read-front'; readonly slot: number; readonly item: number }
   | { readonly does: 'write'; readonly slot: number; readonly item: number; readonly fate: WriteFate }
   | { readonly does: 'purge'; readonly slot: number; readonly item: number; readonly what: PurgeKind }
 
@@ -23,7 +27,8 @@ type Disturbance =
   /** The machine stands still: its monotonic clock does not count the time. */
   | { readonly does: 'suspend'; readonly slot: number; readonly ms: number }
   | { readonly does: 'crash'; readonly slot: number; readonly ms: number }
-  | { readonly does: 'leave'; readonly slot: number; readonly ms: number }
+  /** It waits for its open requests, but no longer than `drainMs`. */
+  | { readonly does: 'leave'; readonly slot: number; readonly ms: number; readonly drainMs: number }
   | { readonly does: 'set-clock'; readonly slot: number; readonly ms: number }
   | {
       readonly does: 'partition'
@@ -44,6 +49,8 @@ type Disturbance =
   | { readonly does: 'redis-fails-back'; readonly ms: number }
   | { readonly does: 'redis-loses-key'; readonly key: string }
   | { readonly does: 'redis-cuts-all' }
+  /** The cache in front refuses purges, carries them out without saying so, or is started again, without what it had. */
+  | { readonly does: 'front-refuses' | 'front-loses-responses' | 'front-restarts'; readonly ms: number }
 
 type Timed<Kind> = Kind & { readonly at: number }
 
@@ -65,7 +72,12 @@ export type Plan = {
 }
 
 const leaseMs = 400
-const forgetAfterMs = 3_000
+
+/** Members are forgotten after the longest write, or before its end, as with the defaults. */
+const limits = [
+  { weight: 3, forgetAfterMs: 3_000, totalMs: 400 },
+  { weight: 1, forgetAfterMs: 1_600, totalMs: 4_000 },
+] as const
 
 const pick = <Value>(random: Random, values: readonly Value[]): Value =>
   values[Math.floor(random() * values.length)] as Value
@@ -139,7 +151,7 @@ const faultOf = (
   does: Does,
   at: number,
   slot: number,
-  longestCutMs: number,
+  { forgetAfterMs, longestCutMs }: { readonly forgetAfterMs: number; readonly longestCutMs: number },
 ): { readonly action: FaultAction; readonly ms: number } => {
   // Short ones are over within a lease, long ones outlast it, and the longest make others forget a member.
   const length = random()
@@ -154,8 +166,9 @@ const faultOf = (
     case 'pause':
     case 'suspend':
     case 'crash':
-    case 'leave':
       return { action: { at, does, slot, ms }, ms }
+    case 'leave':
+      return { action: { at, does, slot, ms, drainMs: pick(random, [0, 100, 1_000]) }, ms }
     case 'set-clock':
       return { action: { at, does, slot, ms: between(random, -1, 1) * pick(random, [500, 30_000]) }, ms: 0 }
     case 'partition':
@@ -213,7 +226,7 @@ const faultsOf = (
   plan: Pick<Plan, 'settings' | 'endsAt'>,
   slots: number,
 ): { readonly actions: readonly Action[]; readonly spells: readonly Spell[] } => {
-  const { hasRedis, refuses } = plan.settings
+  const { forgetAfterMs, hasRedis, refuses } = plan.settings
   const sort = pick(random, hasRedis ? sorts : sorts.slice(0, 2))
   const choices = kinds.filter(({ does }) => sort.includes(does) && (hasRedis || !isOfRedis(does)))
   // `go-on` keeps the promise if an instance is cut off for less than `forgetAfter`; it takes a moment to connect again.
@@ -250,7 +263,7 @@ const faultsOf = (
     at = earliest(does)
     // Two faults of one member meet more often.
     if (random() < 0.5) slot = Math.floor(random() * slots)
-    const { action, ms } = faultOf(random, does, at, slot, longestCutMs)
+    const { action, ms } = faultOf(random, does, at, slot, { forgetAfterMs, longestCutMs })
     add(action, ms)
     // A member without contact ends, or one that has just come back.
     if (comingBack.has(does) && random() < 0.25) {
@@ -264,8 +277,19 @@ const faultsOf = (
   return { actions, spells }
 }
 
+type Shape = {
+  readonly random: Random
+  readonly slots: number
+  readonly forgetAfterMs: number
+  readonly totalMs: number
+}
+
 /** A write or a purge, and reads that may meet it on the way. */
-const changeOf = (random: Random, at: number, slot: number, slots: number): readonly Action[] => {
+const changeOf = (
+  { random, totalMs, slots }: Pick<Shape, 'random' | 'totalMs' | 'slots'>,
+  at: number,
+  slot: number,
+): readonly Action[] => {
   const item = pick(random, items)
   const fate = random() < 0.5 ? 'answered' : pick(random, writeFates)
   const change: Action =
@@ -274,7 +298,8 @@ const changeOf = (random: Random, at: number, slot: number, slots: number): read
       : { at, does: 'write', slot, item, fate }
   const reads = Array.from({ length: 4 }, (): Action => {
     // Some after the gateway has given up a late write.
-    const meets = fate === 'late' && random() < 0.5 ? 400 + random() * 320 : between(random, -30, 60)
+    const meets =
+      fate === 'late' && random() < 0.5 ? (1 + random() * 0.8) * totalMs : between(random, -30, 60)
     const shown = random() < 0.5 ? item : 0
     const other = Math.floor(random() * slots)
     return { at: at + meets, does: 'read', slot: other, item: shown, leavesAfterMs: undefined }
@@ -283,7 +308,7 @@ const changeOf = (random: Random, at: number, slot: number, slots: number): read
 }
 
 /** When a write meets a fault: as it begins or ends, when a member without contact goes on alone, or when it is forgotten. */
-const meetingOf = (random: Random, { at, ms }: Spell): number => {
+const meetingOf = ({ random, forgetAfterMs }: Shape, { at, ms }: Spell): number => {
   const chance = random()
   if (chance < 0.15) return at + between(random, -40, 20)
   if (chance < 0.35) return at + between(random, -0.2, 1.2) * leaseMs
@@ -293,22 +318,17 @@ const meetingOf = (random: Random, { at, ms }: Spell): number => {
   return at + ms + forgetAfterMs + between(random, -1, 1) * leaseMs
 }
 
-const trafficOf = (
-  random: Random,
-  endsAt: number,
-  slots: number,
-  spells: readonly Spell[],
-): readonly Action[] => {
+const trafficOf = (shape: Shape, endsAt: number, spells: readonly Spell[]): readonly Action[] => {
+  const { random, forgetAfterMs, slots } = shape
   const actions: Action[] = []
   const anySlot = (): number => Math.floor(random() * slots)
   const survey = (at: number): void => {
     actions.push(...surveyOf(random, at, slots))
   }
   const changes = (at: number, slot: number): void => {
-    actions.push(...changeOf(random, at, slot, slots))
+    actions.push(...changeOf(shape, at, slot))
     // Two at the same time, through different members.
-    if (random() < 0.3)
-      actions.push(...changeOf(random, at + random() * pick(random, [2, 60]), anySlot(), slots))
+    if (random() < 0.3) actions.push(...changeOf(shape, at + random() * pick(random, [2, 60]), anySlot()))
   }
   for (const spell of spells) {
     const { at, ms, slot } = spell
@@ -316,7 +336,7 @@ const trafficOf = (
     survey(at + ms + between(random, 0, 0.5) * leaseMs)
     if (ms > leaseMs) survey(at + ms + forgetAfterMs + between(random, 0, 1) * leaseMs)
     for (let left = pick(random, [1, 2, 3, 6]); left > 0; left -= 1)
-      changes(meetingOf(random, spell), random() < 0.5 ? slot : anySlot())
+      changes(meetingOf(shape, spell), random() < 0.5 ? slot : anySlot())
   }
   for (let at = between(random, 0, 500); at < endsAt; at += -Math.log(1 - random()) * 50) {
     if (random() < 0.02) changes(at, anySlot())
@@ -340,7 +360,45 @@ const anythingOf = (
 ): { readonly actions: readonly Action[]; readonly endsAt: number } => {
   const endsAt = 12_000
   const { actions, spells } = faultsOf(random, { settings, endsAt }, slots)
-  return { actions: [...actions, ...trafficOf(random, endsAt, slots, spells)], endsAt }
+  const { forgetAfterMs, totalMs } = settings
+  const traffic = trafficOf({ random, slots, forgetAfterMs, totalMs }, endsAt, spells)
+  return { actions: [...actions, ...traffic], endsAt }
+}
+
+/** By a random source of its own, so that a new one leaves the plans of the others as they were. */
+const serviceOf = (
+  seed: number,
+): { readonly contract: Interface['kind']; readonly hasFront: boolean; readonly random: Random } => {
+  const random = randomFrom(Math.imul(seed + 1, 0x85ebca6b))
+  return { contract: random() < 0.3 ? 'site' : 'open', hasFront: random() < 0.25, random }
+}
+
+/** Faults of the cache in front, and reads through it: near each write, and now and then. */
+const frontOf = (random: Random, actions: readonly Action[], endsAt: number, slots: number) => {
+  const more: Action[] = []
+  const read = (at: number, item: number): void => {
+    more.push({ at, does: 'read-front', slot: Math.floor(random() * slots), item })
+  }
+  for (const action of actions) {
+    if (action.does !== 'write' && action.does !== 'purge') continue
+    for (let left = 6; left > 0; left -= 1)
+      read(action.at + between(random, -60, 250), pick(random, [0, action.item]))
+    if (random() < 0.15)
+      more.push({
+        at: action.at - between(random, 0, 10),
+        does: pick(random, ['front-refuses', 'front-loses-responses']),
+        ms: between(random, 20, 150),
+      })
+  }
+  for (let at = between(random, 500, 1_000); at < endsAt; at += between(random, 20, 80))
+    read(at, pick(random, [0, ...items]))
+  for (let at = between(random, 2_000, 8_000); at < endsAt; at += between(random, 1_000, 6_000))
+    more.push({
+      at,
+      does: pick(random, ['front-refuses', 'front-loses-responses', 'front-restarts']),
+      ms: pick(random, [20, 300, 1_500]),
+    })
+  return more
 }
 
 /** Everything that happens from outside in the run of a seed. */
@@ -350,12 +408,16 @@ export const planOf = (seed: number): Plan => {
   const instances = pick<number>(random, counts)
   const slots = instances * Math.max(1, workers)
   const isRough = random() < 0.6
+  const { contract, hasFront, random: ofFront } = serviceOf(seed)
+  const { forgetAfterMs, totalMs } = weighted(random, limits)
   const settings = {
+    ...{ contract, hasFront },
     hasRedis,
     isSigning: hasRedis && random() < 0.25,
     refuses: hasRedis && random() < 0.4,
     leaseMs,
     forgetAfterMs,
+    totalMs,
     ttlMs: pick(random, [1_500, 60_000, 60_000]),
     staleWhileRevalidateMs: pick(random, [0, 0, 1_000]),
     staleIfErrorMs: pick(random, [0, 5_000]),
@@ -374,6 +436,8 @@ export const planOf = (seed: number): Plan => {
       : { some: 0.01, someMs: 5, long: 0, longMs: 0 },
     upstreamSlowness: pick(random, [2, 10, 60, 300]),
     endsAt,
-    actions: [...actions].sort((one, other) => one.at - other.at),
+    actions: [...actions, ...(hasFront ? frontOf(ofFront, actions, endsAt, slots) : [])].sort(
+      (one, other) => one.at - other.at,
+    ),
   }
 }

@@ -24,6 +24,10 @@ const writeInvalidator = of('exchange/write/write-invalidator.ts')
 const writeState = of('exchange/write/write-progress.ts')
 const attempt = of('upstream/send/attempt.ts')
 const openResponse = of('exchange/write/open-response.ts')
+const broadcast = of('gateway/parts/broadcast.ts')
+const downstream = of('downstream/downstream.ts')
+const purgeTarget = of('downstream/purge-target.ts')
+const exchangeRead = of('exchange/read.ts')
 
 /** Leases: who may answer from memory, and until when. */
 const leases: readonly ProtocolFault[] = [
@@ -219,7 +223,7 @@ const epochs: readonly ProtocolFault[] = [
     '        [],\n',
   ),
   tier('epoch: an entry of another ledger is used', 'ofEpoch !== epoch || numbers', 'numbers'),
-  membership('epoch: the tier keeps its entries', '          shared?.restarted(at)\n'),
+  tier('epoch: the tier keeps entries from before what was missed', '      numbers.restart(floor)\n'),
   membership(
     'epoch: the memory keeps its entries',
     "          cache.purge({ selector: { kind: 'all' }, mode: 'hard', dryRun: false })\n",
@@ -443,6 +447,77 @@ const attempts: readonly ProtocolFault[] = [
   ),
 ]
 
+/** What a cache in front of all gateways may store, and when it is purged. */
+const front: readonly ProtocolFault[] = [
+  downstream(
+    'front: a purge does not wait for responses that are on their way',
+    '    await sleep(config.settleMs)\n',
+  ),
+  downstream(
+    'front: what another process has changed is not purged, although it may have ended',
+    'again: (invalidations) => remember(tags.reached(invalidations)),',
+    'again: () => undefined,',
+  ),
+  broadcast(
+    'front: a change is acknowledged before it is purged',
+    "unconfirmed: (await this.#downstreams.purge(invalidations)) === 'unconfirmed' }",
+    'unconfirmed: this.#downstreams.purge(invalidations) === undefined }',
+  ),
+  broadcast(
+    'front: purged before the other gateways have dropped what changed',
+    `const others = (await this.#coherence?.broadcast(invalidations, write)) ?? {
+      entries: 0,
+      unacknowledged: false,
+    }
+    return { ...others, unconfirmed: (await this.#downstreams.purge(invalidations)) === 'unconfirmed' }`,
+    `const unconfirmed = (await this.#downstreams.purge(invalidations)) === 'unconfirmed'
+    const others = (await this.#coherence?.broadcast(invalidations, write)) ?? {
+      entries: 0,
+      unacknowledged: false,
+    }
+    return { ...others, unconfirmed }`,
+  ),
+  broadcast(
+    'front: a write is acknowledged although its purge is not confirmed',
+    "if (unconfirmed) throw new GatewayError('receiver_unconfirmed')",
+  ),
+  exchangeRead(
+    'front: stores what a write has overtaken',
+    '(!(reply instanceof Promise) || deps.cache.stillStores(forDownstream))',
+    'reply !== undefined',
+  ),
+  exchangeRead(
+    'front: stores while it is behind',
+    'service.responses.downstream?.mayStore() === true &&',
+    'service.responses.downstream !== undefined &&',
+  ),
+  of('cache/cache.ts')(
+    'front: stores what a process without a lease has fetched',
+    'return this.#isConnected() && this.#store.peek',
+    'return this.#store.peek',
+  ),
+  of('cache/respond/responder.ts')(
+    'front: stores what is served stale',
+    "outcome === 'stale' || stored.sentHeaders === undefined ? undefined : stored,",
+    'stored.sentHeaders === undefined ? undefined : stored,',
+  ),
+  of('downstream/outward-tags.ts')(
+    'front: a response has the tag of everything alone',
+    'const all = new Set([everything, ...tags.map(outward)])',
+    'const all = new Set([everything])',
+  ),
+  purgeTarget(
+    'front: a purge that failed counts as confirmed',
+    '      await this.#failed(error)\n      return\n',
+    '      await this.#failed(error)\n',
+  ),
+  purgeTarget(
+    'front: a purge that failed is not sent again',
+    'this.#add(error instanceof Restarted ? [this.#options.everything] : tags)',
+    'if (error instanceof Restarted) this.#add([this.#options.everything])',
+  ),
+]
+
 export const protocolFaults: readonly ProtocolFault[] = [
   ...leases,
   ...beats,
@@ -452,53 +527,5 @@ export const protocolFaults: readonly ProtocolFault[] = [
   ...states,
   ...fences,
   ...attempts,
+  ...front,
 ]
-
-/** Why no read shows a fault: mostly, another step guards the same. */
-export const whyHidden: Readonly<Record<string, string>> = {
-  'open: what the own process fetches meanwhile is stored':
-    'covered: each piece, and the end, drops it before a client can know of the change',
-  'partly sent: breaks off as not sent':
-    'covered: a write that stays partly sent has an unknown outcome as well',
-  'sent: does not break off': 'covered: a write that stays sent has an unknown outcome as well',
-  'lease: goes on with a new ledger':
-    'covered: the memory was dropped before, and writers wait until the leases of the former ledger have ended',
-  'wait: not after a note went to a new ledger':
-    'covered by the wait for members of the former ledger, three leases after its last reply; but for a process that has never been a member, and whose first message makes the ledger anew',
-  'beat: is repeated by a member that was forgotten':
-    'rare: a third member would have to be away from a beat until its repetition, and to write before its next sync',
-  'beat: by the time of another server':
-    'rare: a message would have to be under way from before a fail-over until its sender has joined the new ledger and lost it again',
-  'cut off: decided before the clock was looked at':
-    'rare: a paused process runs its timers before it reads requests; one that is due before the one that looks at the clock has to end an append',
-  'cut off: a lease is asked for before the notes are delivered':
-    'covered: the notes are sent first on the same connection, and Redis carries commands out in order',
-  'epoch: stays when a member is ahead': 'covered: the run and the term of the server show it before',
-  'epoch: the unsettled writes are gone':
-    'not covered by the promise: a write in flight whose process ends while Redis loses data (docs/scale.md)',
-  'epoch: a push of another ledger is applied':
-    'covered: the next sync shows the other epoch, and drops everything',
-  'note: of a member that leaves': 'covered: a process leaves when its writes have ended',
-  'note: unsettled writes of a member that never had a lease':
-    'not compared: a process that was forgotten, and ends before it has reached the ledger again, may not have announced its write',
-  'note: a hold that the ledger has forgotten': 'rare: one of some 10,000 seeds; 3010551 shows it',
-  'note: a hold that the parent has forgotten': 'rare: one of some 10,000 seeds; 8000793 shows it',
-  'note: a forgotten hold of a process that has ended':
-    'rare: as for the ledger, and the process has to end in between',
-  'note: the parent keeps the order of the first append':
-    'covered: the channel between parent and worker keeps the order, so that each push arrives before the reply that repeats it',
-  'note: the floor of the parent stays where it was':
-    'covered: the channel between parent and worker keeps the order, so that each push arrives before the reply that repeats it',
-  'note: the parent leaves the next number out of a reply':
-    'covered: the channel between parent and worker keeps the order, so that each push arrives before the reply that repeats it',
-  'fence: a fetch is not cut':
-    'covered: a reader compares the tags of the fetch with the log before it joins',
-  'fence: a fetch from before a write is joined':
-    'covered: the tags of the response are compared once more before it is shared, and a stream is followed by readers from before the write only',
-  'fence: an entry of the tier is as new as the moment at which it is stored':
-    'covered: a response that a note has overtaken is not stored, and only those that are stored go to the tier',
-  'fence: an entry of the tier is stored although a note came meanwhile':
-    'covered: the tags are compared with the log when the entry arrives, and nothing runs in between',
-  'fence: the own memory keeps what a write changes':
-    'covered: the notes are applied once more when the ledger has them, before the write is answered',
-}

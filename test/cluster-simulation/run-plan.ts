@@ -1,10 +1,12 @@
-import { createClients } from './clients.ts'
+import { createClients, settledInFrontMs, settledMs } from './clients.ts'
 import { createCluster } from './cluster.ts'
 import { createFaults } from './faults.ts'
+import { createFront } from './front.ts'
 import { createHistory } from './history.ts'
+import { interfaceOf, items } from './interfaces.ts'
 import type { Action, Plan } from './plan.ts'
 import { network } from './redis/network.ts'
-import { createUpstream, itemPath, items, listPath } from './upstream.ts'
+import { createUpstream } from './upstream.ts'
 import { world } from './world.ts'
 
 export type Outcome = {
@@ -15,15 +17,14 @@ export type Outcome = {
   readonly steps: number
   readonly reads: number
   readonly hits: number
+  /** Those of `reads` that the cache in front answered itself. */
+  readonly frontHits: number
   readonly writes: number
   readonly faults: number
   readonly trace: readonly string[]
   /** Each read and each write in a line, as test/histories/check-history.go reads it; none unless it is asked for. */
   readonly history: readonly string[]
 }
-
-/** 0 stands for the list. */
-const pathOf = (item: number): string => (item === 0 ? listPath : itemPath(item))
 
 const stepsPerTurn = 128
 
@@ -53,22 +54,40 @@ const untilOver = (until: number, isOver: () => boolean): Promise<void> =>
 export const runPlan = async (plan: Plan, isTraced = false, isRecorded = false): Promise<Outcome> => {
   world.start(plan.seed, isTraced)
   network.start(plan.roughness)
-  const { forgetAfterMs } = plan.settings
-  const history = createHistory(plan.seed, isRecorded)
-  const upstream = createUpstream(plan.upstreamSlowness, history.changed)
+  const service = interfaceOf(plan.settings.contract)
+  const history = createHistory(plan.seed, service, isRecorded)
+  const upstream = createUpstream(plan, service, history.changed)
   let lostAt = Number.NEGATIVE_INFINITY
+  let awayAt = Number.NEGATIVE_INFINITY
   let faults = 0
   const cluster = createCluster(plan)
+  const front = createFront()
   const { slots } = cluster
-  const clients = createClients({ plan, upstream, slots, history, lostAt: () => lostAt })
-  const fault = createFaults(plan, cluster, () => {
-    lostAt = world.now
+  const clients = createClients({
+    ...{ plan, service, upstream, slots, history, front },
+    lostAt: () => lostAt,
+    awayAt: () => awayAt,
   })
+  const fault = createFaults(
+    plan,
+    { cluster, front },
+    {
+      lost: () => {
+        lostAt = world.now
+      },
+      away: (until) => {
+        awayAt = Math.max(awayAt, until)
+      },
+    },
+  )
 
   const act = (action: Action): void => {
     switch (action.does) {
       case 'read':
-        clients.read(cluster.at(action.slot), pathOf(action.item), action.leavesAfterMs)
+        clients.read(cluster.at(action.slot), clients.resourceOf(action.item), action.leavesAfterMs)
+        return
+      case 'read-front':
+        clients.readFront(cluster.at(action.slot), clients.resourceOf(action.item))
         return
       case 'write':
         clients.write(cluster.at(action.slot), action.item, action.fate)
@@ -83,16 +102,17 @@ export const runPlan = async (plan: Plan, isTraced = false, isRecorded = false):
   }
   for (const action of plan.actions)
     world.schedule(action.at, undefined, `action: ${action.does}`, () => act(action))
-  world.schedule(plan.endsAt + forgetAfterMs * 2, undefined, 'all is read', () => {
+  const readAt = plan.endsAt + settledMs(plan.settings) + (plan.settings.hasFront ? settledInFrontMs : 0)
+  world.schedule(readAt, undefined, 'all is read', () => {
     for (const item of items) clients.probe(item)
   })
-  await untilOver(plan.endsAt + forgetAfterMs * 2 + 500, () => clients.violation() !== undefined)
+  await untilOver(readAt + 500, () => clients.violation() !== undefined)
   cluster.end()
   return {
     violation: clients.violation(),
     digest: world.digest(),
     steps: world.steps,
-    ...clients.counts,
+    ...clients.counts(),
     faults,
     trace: world.trace,
     history: history.lines,

@@ -38,7 +38,7 @@ const cpuSeconds = (): number => {
 }
 const longest = Number(values.seconds) || Number.POSITIVE_INFINITY
 const first = Number(values.first)
-const totals = { steps: 0, reads: 0, hits: 0, writes: 0, faults: 0 }
+const totals = { steps: 0, reads: 0, hits: 0, frontHits: 0, writes: 0, faults: 0 }
 let seeds = 0
 let code = 0
 let isStopped = false
@@ -67,7 +67,8 @@ for (
   const outcome = await runPlan(planOf(seed), values.trace, values.history !== '')
   if (outcome.history.length > 0) appendFileSync(values.history, outcome.history.join(''))
   seeds += 1
-  for (const name of ['steps', 'reads', 'hits', 'writes', 'faults'] as const) totals[name] += outcome[name]
+  for (const name of ['steps', 'reads', 'hits', 'frontHits', 'writes', 'faults'] as const)
+    totals[name] += outcome[name]
   if (values.digests) out(`${seed} ${outcome.digest}`)
   if (values.trace) out(outcome.trace.join('\n'))
   if (outcome.violation === undefined) continue

@@ -1,71 +1,10 @@
-import { oneOf, type Random } from '../support/random.ts'
-import type { MemberSettings } from './member.ts'
+import { oneOf } from '../support/random.ts'
+import { items } from './interfaces.ts'
 import type { Action, FaultAction } from './plan.ts'
-import { items, type WriteFate, writeFates } from './upstream.ts'
+import { ledgerKeys, type Scene, type Story, type Told, tools } from './scene.ts'
+import { unknownWritesOfRedis, unknownWritesOfWorkers } from './stories-of-unknown-writes.ts'
 
 // Sequences of faults and requests, each near a window of the protocol that faults at random moments seldom meet.
-
-export type Scene = {
-  readonly random: Random
-  readonly settings: MemberSettings
-  readonly slots: number
-  /** Of each instance; 0: without a parent. */
-  readonly workers: number
-  readonly at: number
-}
-
-export const between = (random: Random, min: number, max: number): number => min + random() * (max - min)
-
-/** Reads of everything at each place, so that all of them have something to lose. */
-export const surveyOf = (random: Random, at: number, slots: number): readonly Action[] =>
-  Array.from({ length: slots }, (_, slot) =>
-    [0, ...items].map((item): Action => {
-      const leavesAfterMs = random() < 0.03 ? random() * 5 : undefined
-      return { at: at + random() * 10, does: 'read', slot, item, leavesAfterMs }
-    }),
-  ).flat()
-
-/** What a story is told with. */
-const tools = ({ random, settings: { forgetAfterMs, leaseMs, refuses }, slots }: Scene) => {
-  const slot = Math.floor(random() * slots)
-  const other = (): number => (slot + 1 + Math.floor(random() * (slots - 1))) % slots
-  const ms = (min: number, max: number): number => between(random, min, max)
-  const write = (at: number, by: number, fate?: WriteFate): Action => ({
-    at,
-    does: 'write',
-    slot: by,
-    item: oneOf(random, items),
-    fate: fate ?? (random() < 0.7 ? 'answered' : oneOf(random, writeFates)),
-  })
-  return {
-    slot,
-    other,
-    ms,
-    write,
-    /** As a part of a lease, and of the time after which a member is forgotten. */
-    leases: (min: number, max: number): number => ms(min, max) * leaseMs,
-    forgets: (min: number, max: number): number => ms(min, max) * forgetAfterMs,
-    /** `go-on` keeps the promise if a member is cut off for less than this. */
-    longestCutMs: refuses ? forgetAfterMs * 1.6 : forgetAfterMs * 0.65,
-    writes: (count: number, from: number, to: number, by: () => number): readonly Action[] =>
-      Array.from({ length: count }, () => write(ms(from, to), by())),
-    reads: (count: number, from: number, to: number, by: () => number): readonly Action[] =>
-      Array.from({ length: count }, () => ({
-        at: ms(from, to),
-        does: 'read',
-        slot: by(),
-        item: oneOf(random, [0, ...items]),
-        leavesAfterMs: undefined,
-      })),
-    survey: (at: number): readonly Action[] => surveyOf(random, at, slots),
-    anyway: (): 'out' | 'back' | 'both' => oneOf(random, ['out', 'back', 'both']),
-  }
-}
-
-const ledgerKeys = ['ledger', 'log', 'members', 'pending'].map((name) => `{sim}:${name}`)
-
-type Told = { readonly actions: readonly Action[]; readonly endsAt: number }
-type Story = (scene: Scene) => Told
 
 /** Redis loses data while a member is cut off that has missed invalidations, or still has a lease. */
 const lossBehindCut: Story = (scene) => {
@@ -87,7 +26,8 @@ const lossBehindCut: Story = (scene) => {
       { at, does: 'partition', slot, ms: cutMs, way: anyway(), sluggishMs: 0 },
       ...writes(2, at + 5, lossAt, other),
       loss,
-      ...writes(3, lossAt, lossAt + leases(0.1, 1), other),
+      // Many make the ledger forget what was noted before, and everything is dropped for it.
+      ...writes(oneOf(random, [0, 1, 3]), lossAt, lossAt + leases(0.1, 1), other),
       ...survey(at + cutMs + leases(0, 1)),
       ...survey(at + cutMs + leases(1, 3)),
       ...survey(at + cutMs + forgets(1, 1.2)),
@@ -301,7 +241,9 @@ const startsAnew: Story = (scene) => {
   return {
     actions: [
       ...survey(at - ms(15, 60)),
-      { at, does: random() < 0.7 ? 'crash' : 'leave', slot, ms: ms(1, 100) },
+      random() < 0.7
+        ? { at, does: 'crash', slot, ms: ms(1, 100) }
+        : { at, does: 'leave', slot, ms: ms(1, 100), drainMs: 1_000 },
       loss,
       {
         at: lossAt - ms(0, 20),
@@ -318,23 +260,65 @@ const startsAnew: Story = (scene) => {
   }
 }
 
-/** A new ledger has to hear of a write that is carried out late. */
-const lateBeforeLoss: Story = (scene) => {
-  const { random, at } = scene
-  const { forgets, ms, other, reads, slot, survey, write } = tools(scene)
-  const restarts = other()
-  const lossAt = at + ms(405, 600)
+/** An old master serves some connections for a while, and writes are acknowledged there. */
+const splitRedis: Story = (scene) => {
+  const { random, at, slots } = scene
+  const { forgets, leases, ms, reads, survey, writes } = tools(scene)
+  const any = (): number => Math.floor(random() * slots)
+  const lagMs = random() < 0.5 ? 0 : ms(0, 60)
+  const splitMs = forgets(0.35, 0.58)
+  const from = at + lagMs
   return {
     actions: [
       ...survey(at - ms(15, 60)),
-      write(at, slot, 'late'),
-      write(at + ms(0, 20), slot, 'late'),
-      { at: at + ms(300, 420), does: 'crash', slot: restarts, ms: ms(1, 20) },
-      { at: lossAt, does: 'redis-loses-key', key: oneOf(random, ledgerKeys) },
-      ...reads(16, at + 420, at + 720, () => restarts),
-      ...survey(at + forgets(1.2, 1.5)),
+      { at, does: 'redis-fails-over', lagMs, splitMs },
+      ...survey(from + leases(0.2, 0.8)),
+      ...writes(5, from + leases(0.5, 1), from + splitMs, any),
+      ...reads(20, from + leases(0.3, 1), from + splitMs, any),
+      ...survey(from + splitMs + forgets(1, 1.1)),
+      ...survey(from + splitMs + forgets(1.1, 1.5)),
     ],
-    endsAt: at + forgets(1.6, 1.7),
+    endsAt: from + splitMs + forgets(1.5, 1.6),
+  }
+}
+
+/** A member that the others have forgotten still gets writes. */
+const awayForLong: Story = (scene) => {
+  const { at } = scene
+  const { anyway, forgets, leases, longestCutMs, ms, slot, survey, writes } = tools(scene)
+  const cutMs = Math.min(longestCutMs, forgets(1.4, 1.6))
+  return {
+    actions: [
+      ...survey(at - ms(15, 60)),
+      { at, does: 'partition', slot, ms: cutMs, way: anyway(), sluggishMs: 0 },
+      ...survey(at + forgets(1, 1) + leases(0.4, 0.8)),
+      ...writes(4, at + forgets(1, 1) + leases(0.8, 1), at + cutMs, () => slot),
+      ...survey(at + cutMs + leases(0, 1)),
+    ],
+    endsAt: at + cutMs + forgets(1, 1.1),
+  }
+}
+
+/** A member stands still soon after its start until it is forgotten; another one hears nothing while it joins again. */
+const joinsTwice: Story = (scene) => {
+  const { at, slots } = scene
+  const { forgets, leases, ms, slot, survey, writes, reads } = tools(scene)
+  const third = (slot + 1) % slots
+  const pauseAt = at + ms(40, 260)
+  const resumesAt = pauseAt + forgets(1, 1) + ms(20, 100)
+  const deafAt = resumesAt - ms(20, 60)
+  const endsAt = deafAt + ms(80, 300)
+  return {
+    actions: [
+      { at, does: 'crash', slot, ms: ms(1, 10) },
+      { at: pauseAt, does: 'pause', slot, ms: resumesAt - pauseAt },
+      { at: deafAt, does: 'partition', slot: third, ms: endsAt - deafAt, way: 'both', sluggishMs: 0 },
+      ...survey(endsAt - ms(10, 60)),
+      { at: endsAt - ms(0, 15), does: 'partition', slot, ms: leases(1, 1.5), way: 'back', sluggishMs: 0 },
+      ...writes(3, endsAt, endsAt + 20, () => third),
+      ...reads(10, endsAt + 10, endsAt + leases(0.3, 0.9), () => slot),
+    ],
+    endsAt: endsAt + forgets(0.5, 0.6),
   }
 }
 
@@ -363,12 +347,20 @@ const onItsWay: Story = (scene) => {
 }
 
 const ofRedis: readonly Story[] = [
-  ...[lossBehindCut, lossBehindCut, lossBehindCut, lossOfLast, lossOfLast, startsAnew, lateBeforeLoss],
+  ...[lossBehindCut, lossBehindCut, lossBehindCut, lossOfLast, lossOfLast, startsAnew, splitRedis],
   ...[allAway, endsAlone, endsAlone, strays, strays, standsStill],
-  ...[together, lastLease, lastLease, onItsWay],
+  ...[together, lastLease, lastLease, onItsWay, awayForLong, joinsTwice],
+  ...unknownWritesOfRedis,
 ]
-const ofWorkers: readonly Story[] = [endsWriting, endsWriting, onItsWay, standsStill]
-const ofBoth: readonly Story[] = [endsWriting, endsWriting, endsWriting, endsWriting, ...ofRedis]
+const ofWorkers: readonly Story[] = [
+  ...[endsWriting, endsWriting, onItsWay, standsStill],
+  ...unknownWritesOfWorkers,
+]
+const ofBoth: readonly Story[] = [
+  ...[endsWriting, endsWriting, endsWriting, endsWriting],
+  ...unknownWritesOfWorkers,
+  ...ofRedis,
+]
 
 /** Two of the stories, one after the other, for these processes. */
 export const storiesOf = (scene: Scene): Told => {

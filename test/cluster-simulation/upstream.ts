@@ -1,6 +1,8 @@
 import { headerValue } from '../../src/http/headers/header-lines.ts'
 import type { Random } from '../support/random.ts'
 import { Connection } from './connection.ts'
+import { type Interface, items, type Shown } from './interfaces.ts'
+import type { Plan } from './plan.ts'
 import { servers } from './replaced/undici.ts'
 import { world } from './world.ts'
 
@@ -24,13 +26,6 @@ export const writeFates = [
 ] as const
 export type WriteFate = (typeof writeFates)[number]
 
-export const items = [1, 2, 3, 4, 5] as const
-export const itemPath = (item: number): string => `/items/${item}`
-export const listPath = '/list'
-
-/** Longest time of a request; a late write is carried out within twice this time. */
-export const upstreamTotalMs = 400
-
 type Write = {
   readonly item: number
   readonly fate: WriteFate
@@ -45,18 +40,14 @@ type Write = {
   givenUp: number | undefined
 }
 
-/** What a client reads: the version of each item shown. */
-export type Shown = Readonly<Record<string, number>>
-
-/** Of the list only: a write of one item leaves the others stored. */
-const groupsOf = (path: string): readonly string[] => (path === listPath ? ['Cache-Groups', '"items"'] : [])
-
-const json = (content: Shown): Buffer => Buffer.from(JSON.stringify(content))
-
-const jsonType = ['Content-Type', 'application/json'] as const
+const nothing = Buffer.from('{}')
 
 /** A service of some items, each with a version, and a list of all. `changed` is called with each new version. */
-export const createUpstream = (slowness: number, changed: (item: number, version: number) => void) => {
+export const createUpstream = (
+  { settings: { totalMs }, upstreamSlowness }: Pick<Plan, 'settings' | 'upstreamSlowness'>,
+  service: Interface,
+  changed: (item: number, version: number) => void,
+) => {
   const random: Random = world.randomFor('upstream')
   const versions = new Map<number, number>(items.map((item) => [item, 0]))
   const writes = new Map<string, Write>()
@@ -68,17 +59,17 @@ export const createUpstream = (slowness: number, changed: (item: number, version
     return version
   }
   const stateOf = (path: string): Shown | undefined => {
-    if (path === listPath) return Object.fromEntries(versions)
-    const item = items.find((one) => itemPath(one) === path)
-    return item === undefined ? undefined : { [item]: versions.get(item) ?? 0 }
+    const shown = service.itemsAt(path)
+    if (shown === undefined || shown.length === 0) return undefined
+    return Object.fromEntries(shown.map((item) => [item, versions.get(item) ?? 0]))
   }
 
   const respond = (
     connection: Connection,
     status: number,
     headers: readonly string[],
-    content: Shown,
-  ): void => connection.head(status, headers, () => connection.withHead(json(content)))
+    content: Buffer,
+  ): void => connection.head(status, headers, () => connection.withHead(content))
 
   const read = (connection: Connection, path: string, headers: readonly string[]): void => {
     const state = stateOf(path)
@@ -89,25 +80,25 @@ export const createUpstream = (slowness: number, changed: (item: number, version
       return
     }
     if (chance < 0.04) {
-      respond(connection, chance < 0.03 ? 500 : 503, jsonType, {})
+      respond(connection, chance < 0.03 ? 500 : 503, service.writeHeaders, nothing)
       return
     }
     if (state === undefined) {
-      respond(connection, 404, [], {})
+      respond(connection, 404, [], nothing)
       return
     }
     const tag = `"${JSON.stringify(state).replaceAll('"', '')}"`
-    const head = [...jsonType, 'ETag', tag, ...groupsOf(path)]
+    const head = [...service.readHeaders(path), 'ETag', tag]
+    const content = service.content(path, state)
     if (headerValue(headers, 'if-none-match') === tag) connection.head(304, head, () => connection.complete())
     else if (chance < 0.15) {
-      const content = json(state)
       const isWhole = random() < 0.9
       connection.head(200, [...head, 'Content-Length', String(content.length)], () =>
         connection.piece(content.subarray(0, isWhole ? content.length : 3), () =>
           isWhole ? connection.complete() : connection.breaks(),
         ),
       )
-    } else respond(connection, 200, head, state)
+    } else respond(connection, 200, head, content)
   }
 
   const carryOut = (write: Write): void => {
@@ -115,13 +106,18 @@ export const createUpstream = (slowness: number, changed: (item: number, version
     write.carriedOutAt = world.now
     if (world.isTraced) world.note(`upstream: item ${write.item} has version ${write.version}`)
   }
-  const written = [...jsonType, 'Cache-Group-Invalidation', '"items"'] as const
+  const written = service.writeHeaders
+  /** What a write made, as its response shows it. */
+  const result = ({ item, version }: Write): Buffer =>
+    service.content(service.item(item).targets[0] ?? '', { [item]: version })
   /** Each piece comes after one more change; the end, or the break, after another one. */
   const respondInPieces = (write: Write, connection: Connection, left: number): void => {
     world.schedule(world.now + connection.delay(), undefined, 'upstream writes once more', () => {
       carryOut(write)
       if (left > 0)
-        connection.piece(json({ saved: write.version }), () => respondInPieces(write, connection, left - 1))
+        connection.piece(Buffer.from(`{"saved":${write.version}}`), () =>
+          respondInPieces(write, connection, left - 1),
+        )
       else if (write.fate === 'broken') connection.breaks()
       else connection.complete()
     })
@@ -131,7 +127,7 @@ export const createUpstream = (slowness: number, changed: (item: number, version
     switch (write.fate) {
       case 'answered':
         carryOut(write)
-        respond(connection, 200, written, {})
+        respond(connection, 200, written, result(write))
         return
       case 'streamed':
       case 'broken':
@@ -140,10 +136,10 @@ export const createUpstream = (slowness: number, changed: (item: number, version
         return
       case 'failed':
         carryOut(write)
-        respond(connection, 500, written, {})
+        respond(connection, 500, written, nothing)
         return
       case 'refused':
-        respond(connection, 400, [], {})
+        respond(connection, 400, [], nothing)
         return
       case 'lost':
         carryOut(write)
@@ -151,7 +147,7 @@ export const createUpstream = (slowness: number, changed: (item: number, version
         return
       case 'repeated':
         if (write.version > 0) {
-          respond(connection, 400, [], {})
+          respond(connection, 400, [], nothing)
           return
         }
         carryOut(write)
@@ -163,7 +159,7 @@ export const createUpstream = (slowness: number, changed: (item: number, version
       case 'late':
         // However long it was on its way.
         world.schedule(
-          Math.max(world.now, write.sentAt + write.share * upstreamTotalMs * 1.8),
+          Math.max(world.now, write.sentAt + write.share * totalMs * 1.8),
           undefined,
           'a late write',
           () => carryOut(write),
@@ -178,7 +174,7 @@ export const createUpstream = (slowness: number, changed: (item: number, version
   servers.serve = ({ path = '', headers = [], body }, handler) => {
     const lines = headers as readonly string[]
     const write = writes.get(headerValue(lines, 'x-write') ?? '')
-    const connection = new Connection(handler, random, slowness, () => {
+    const connection = new Connection(handler, random, upstreamSlowness, () => {
       if (write !== undefined) write.givenUp = write.version
     })
     if (write !== undefined && write.sentAt === 0) write.sentAt = world.now

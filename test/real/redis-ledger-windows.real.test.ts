@@ -100,6 +100,30 @@ describeWith('redis', 'when the ledger in Redis may take a member for gone', () 
     expect(performance.now() - back).toBeGreaterThan(forgetAfterMs - leaseMs)
   })
 
+  test('what a process began that has never read the ledger is noted when it falls silent', async () => {
+    const [a, b] = [join('a'), join('b')]
+    await until(a, granted)
+    const begun = (): Promise<boolean> =>
+      b.begin('b#1', ['t:x']).then(
+        () => true,
+        () => false,
+      )
+    // Its connection may not be open yet.
+    await expect.poll(begun).toBe(true)
+    const { invalidations } = await until(a, ({ invalidations: noted }) => noted.length > 0)
+    expect(invalidations.map(({ text }) => text)).toContain('t:x')
+  })
+
+  test.each(['ledger', 'log', 'members', 'pending'])(
+    'a ledger that has lost its %s is another one',
+    async (key) => {
+      const a = join('a')
+      const { epoch } = await until(a, granted)
+      await redis.command('DEL', `{test}:${key}`)
+      expect((await a.sync(nowhere)).epoch).not.toBe(epoch)
+    },
+  )
+
   test('no member waits for one that has left, and its unsettled writes have an unknown outcome', async () => {
     const [a, b] = [join('a'), join('b')]
     await both(a, b)

@@ -1,6 +1,8 @@
+import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 // In the bundle this is the package itself: only this folder gets it.
 import { errors } from 'undici'
+import { currentProcess, type Process } from '../world.ts'
 
 // What stands in the bundle of the simulation in place of the HTTP client: a pool hands each request to the simulated servers, which call
 // its handler as connections of undici do.
@@ -37,8 +39,41 @@ export class Pool {
   }
 }
 
-/** Pools make none. */
-export class Client {}
+export type PurgeRequest = {
+  readonly headers: Readonly<Record<string, string>>
+  /** The one that sends it. */
+  readonly process: Process
+}
+
+export type PurgeResponse = {
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Readable
+}
+
+/** The cache in front of the gateways, which is sent purges. */
+export const receivers = {
+  purge: (_: PurgeRequest, __: (response: PurgeResponse) => void, failed: (error: Error) => void): void =>
+    failed(new Error('there is no simulated receiver')),
+}
+
+/** Sends purges. */
+export class Client {
+  request({
+    headers,
+    signal,
+  }: {
+    headers: PurgeRequest['headers']
+    signal: AbortSignal
+  }): Promise<PurgeResponse> {
+    return new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
+      receivers.purge({ headers, process: currentProcess() }, resolve, reject)
+    })
+  }
+
+  async destroy(): Promise<void> {}
+}
 
 export const buildConnector = () => (): never => {
   throw new Error('simulated pools have no connections')

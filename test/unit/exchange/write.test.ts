@@ -102,6 +102,23 @@ const stepsOf = async (respond: () => GatewayResponse, context = upload()): Prom
   return steps
 }
 
+test('a write is settled by its end, and by none of its pieces', async () => {
+  const settled: (string | undefined)[] = []
+  const writeRegistry: CacheDeps['writeRegistry'] = {
+    begin: async () => ({ kind: 'begun', write: 'w1' }),
+    broadcast: async (_, name) => {
+      settled.push(name)
+    },
+  }
+  const response = await write({ ...contextOf([]), writeRegistry }, upload(), () =>
+    streamed(Readable.from(['x'])),
+  )
+  if (response.content instanceof Readable) for await (const _ of response.content);
+  expect(settled.length).toBeGreaterThan(1)
+  expect(settled.filter((name) => name !== undefined)).toEqual(['w1'])
+  expect(settled.at(-1)).toBe('w1')
+})
+
 test('the steps of a write are those that explain shows', async () => {
   expect(await stepsOf(() => streamed(Readable.from(['x'])))).toEqual(usualWriteSteps.streamed)
   const item = { ...upload(), origin: 'batch' as const }

@@ -1,0 +1,52 @@
+import type { History } from './history.ts'
+import { type Interface, items, nameAtFront, type Resource } from './interfaces.ts'
+import type { Plan } from './plan.ts'
+import { world } from './world.ts'
+
+/** `front`: also what a reader of the cache in front of all gateways may not fall behind; `gateways`: what those of the gateways may not. */
+export type Reach = 'front' | 'gateways'
+
+/** The versions that no read may fall behind, by what was read. */
+export const createOracle = (plan: Plan, service: Interface, history: History) => {
+  const { hasFront } = plan.settings
+  const floors = new Map<string, number>()
+  let violation: string | undefined
+  const nameOf = (path: string, item: number): string => `${path} ${item}`
+
+  const raise = (path: string, item: number, version: number, why: string): void => {
+    if (version > 0) history.acknowledged(why, path, item, version)
+    const name = nameOf(path, item)
+    if (version <= (floors.get(name) ?? 0)) return
+    floors.set(name, version)
+    if (world.isTraced) world.note(`${path}: item ${item} is ${version} or newer from here on (${why})`)
+  }
+  return {
+    /** From here on no read of these shows anything older. */
+    acknowledge: (
+      resources: readonly Resource[],
+      { item, version, why, reach }: { item: number; version: number; why: string; reach: Reach },
+    ): void => {
+      for (const resource of resources) {
+        raise(resource.name, item, version, why)
+        if (hasFront && reach === 'front') raise(nameAtFront(resource), item, version, why)
+      }
+    },
+    /** To be asked before the read is sent. */
+    floorsOf: (path: string): readonly number[] => items.map((item) => floors.get(nameOf(path, item)) ?? 0),
+    judge: (path: string, text: string, floorsBefore: readonly number[], what: string): void => {
+      const shown = service.shown(text)
+      for (const [i, item] of items.entries()) {
+        const version = shown[item]
+        if (version === undefined) continue
+        world.seen(version)
+        const floor = floorsBefore[i] ?? 0
+        if (version < floor)
+          violation ??= `${path}: item ${item} has version ${version}, but ${floor} was acknowledged before; ${what}`
+      }
+    },
+    /** The first read that was older than an acknowledged write. */
+    violation: (): string | undefined => violation,
+  }
+}
+
+export type Oracle = ReturnType<typeof createOracle>

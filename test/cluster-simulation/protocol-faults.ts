@@ -451,7 +451,8 @@ const attempts: readonly ProtocolFault[] = [
 const front: readonly ProtocolFault[] = [
   downstream(
     'front: a purge does not wait for responses that are on their way',
-    '    await sleep(config.settleMs)\n',
+    'await Promise.all([sleep(config.settleMs), ',
+    'await Promise.all([',
   ),
   downstream(
     'front: what another process has changed is not purged, although it may have ended',

@@ -96,7 +96,8 @@ export class Builds {
   readonly #current = new Set<BuildRead>()
   /** Under way, for invalidations that no tag describes. */
   readonly #walks = new Set<Generator<undefined, void>>()
-  #walking: Promise<void> | undefined
+  #isWalking = false
+  #walked: Promise<void> | undefined
   #lastOrder = 0
   /** No build has them; they are still in the index. */
   readonly #released: BuildRead[] = []
@@ -135,22 +136,21 @@ export class Builds {
     }
   }
 
-  invalidated(tags: readonly string[]): void {
+  invalidated(tags: readonly string[], since = this.#now()): void {
     if (this.#index.size === 0) return
-    const now = this.#now()
-    for (const tag of tags) for (const read of this.#index.holders(tag)) read.doubtfulSince ??= now
+    for (const tag of tags) for (const read of this.#index.holders(tag)) read.doubtfulSince ??= since
   }
 
   /** For what no tag describes. Reads that are recorded from here on show the state after it. */
-  invalidatedWhere(isMeant: (key: string) => boolean): void {
+  invalidatedWhere(isMeant: (key: string) => boolean, since = this.#now()): void {
     if (this.#current.size === 0) return
-    this.#walks.add(this.#walk(isMeant, this.#now(), this.#lastOrder))
-    this.#walking ??= this.#walkInTurns()
+    this.#walks.add(this.#walk(isMeant, since, this.#lastOrder))
+    if (!this.#isWalking) this.#walked = this.#walkInTurns()
   }
 
   /** Keys of the reads in doubt that can be compared. */
   async doubtful(id: string): Promise<readonly string[]> {
-    await this.#walking
+    await this.#walked
     const reads = [...(this.#builds.get(id)?.reads.values() ?? [])]
     const doubtful = reads.filter(
       (read) => read.digest !== undefined && read.changedSince === undefined && !isCurrent(read),
@@ -179,7 +179,7 @@ export class Builds {
       hashedBytes += stored.content.length + overheadBytes
       this.#compared(build, name, read, stored, true)
     }
-    await this.#walking
+    await this.#walked
   }
 
   /** `isConnected`: invalidations of other processes arrive. */
@@ -214,11 +214,12 @@ export class Builds {
   }
 
   async #walkInTurns(): Promise<void> {
+    this.#isWalking = true
     for (const walk of this.#walks) {
       while (walk.next().done !== true) await setImmediate()
       this.#walks.delete(walk)
     }
-    this.#walking = undefined
+    this.#isWalking = false
   }
 
   /** What is told must not wait for another turn: the rest of a walk that has begun since the last one was waited for. */

@@ -197,6 +197,12 @@ const isUnder = ({
   }
 }
 
+/** Undefined: no tag describes the selection. */
+const tagOf = (selector: PurgeSelector): string | undefined => {
+  if (selector.kind === 'target') return targetKey(selector.service, selector.target)
+  return selector.kind === 'tag' ? selector.tag : undefined
+}
+
 /** Of the entries that the store finds for a selector, those that it means. */
 const keysMeantBy = (selector: PurgeSelector): ((key: string) => boolean) => {
   switch (selector.kind) {
@@ -369,18 +375,15 @@ export class CacheInvalidation {
   }
 
   #record(selector: PurgeSelector): void {
-    if (selector.kind === 'target') this.#recordTag(targetKey(selector.service, selector.target))
-    else if (selector.kind === 'tag') this.#recordTag(selector.tag)
-    else {
-      // No tag describes the selection of the others.
-      this.#log.recordAll()
-      this.#builds.invalidatedWhere(keysMeantBy(selector))
-    }
+    const tag = tagOf(selector)
+    if (tag === undefined) this.#log.recordAll()
+    else this.#log.record([tag])
   }
 
-  #recordTag(tag: string): void {
-    this.#log.record([tag])
-    this.#builds.invalidated([tag])
+  #putReadsInDoubt(selector: PurgeSelector, since: number): void {
+    const tag = tagOf(selector)
+    if (tag === undefined) this.#builds.invalidatedWhere(keysMeantBy(selector), since)
+    else this.#builds.invalidated([tag], since)
   }
 
   #expiry(): (entry: StoredVariants) => number {
@@ -396,6 +399,8 @@ export class CacheInvalidation {
   *#purging({ selector, mode, dryRun }: Purge): Generator<undefined, number> {
     if (dryRun) return yield* visiting(this.#select(selector), ({ variants }) => variants.length)
     this.#record(selector)
+    const since = this.#clock.now()
+    this.#putReadsInDoubt(selector, since)
     if (selector.kind === 'all' && mode === 'hard') {
       const entries = this.#store.clear()
       this.#report({ kind: 'invalidated', by: 'purge', entries, cut: this.#fetches.cutAll() })
@@ -410,6 +415,8 @@ export class CacheInvalidation {
       return visit(entry)
     })
     if (isLarge) void this.#sweepInTurns()
+    // In a pause a build may have read what had not been reached yet.
+    this.#putReadsInDoubt(selector, since)
     this.#report({ kind: 'invalidated', by: 'purge', entries, cut })
     return entries
   }

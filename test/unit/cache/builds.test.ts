@@ -121,6 +121,14 @@ describe('reads of builds', () => {
     })
   })
 
+  test('each of several invalidations that no tag describes reaches what is compared next', async () => {
+    for (const target of ['/1', '/2', '/3']) read('a', target, 'x')
+    for (const [nth, target] of ['/1', '/2', '/3'].entries()) {
+      builds.invalidatedWhere((key) => key === keyOf(target))
+      expect(await builds.doubtful('a')).toHaveLength(nth + 1)
+    }
+  })
+
   test('headers count, but not those that differ each time', () => {
     const first = stored('/1', 'x', [], ['X-WP-Total', '1', 'Date', 'Mon'])
     const reading = builds.reading('a', '/1', keyOf('/1'))

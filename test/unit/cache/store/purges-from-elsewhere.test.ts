@@ -164,3 +164,29 @@ test('a fetch in flight for a key that a write of wide reach drops is joined by 
   await new Promise((done) => setImmediate(done))
   expect(calls).toHaveLength(3)
 })
+
+describe('a purge in turns', () => {
+  test.each<[string, Omit<Purge, 'dryRun'>]>([
+    ['by a prefix', { selector: { kind: 'prefix', service: 'site', prefixes: ['/'] }, mode: 'hard' }],
+    ['by a tag', { selector: { kind: 'tag', tag: 'all' }, mode: 'hard' }],
+    ['of all, softly', { selector: { kind: 'all' }, mode: 'soft' }],
+  ])('%s: what a build has read before it was reached is in doubt', async (_, purge) => {
+    const { cache, clock } = await filled()
+    clock.advance(1)
+    cache.beginBuild('build', undefined)
+    const purging = cache.purgeInTurns({ ...purge, dryRun: false })
+    const outcomes = new Map<string, string | undefined>()
+    for (let i = 0; i < many; i += 1) {
+      const read = readOf({ target: `/${i}`, tags: ['all'], policy })
+      const build = cache.buildReading('build', `/${i}`, read.key)
+      const { outcome } = await cache.response({ ...read, ...(build && { build }) }, async () =>
+        response('new'),
+      )
+      outcomes.set(`/${i}`, outcome)
+    }
+    await purging
+    const hits = [...outcomes].filter(([, outcome]) => outcome === 'hit').map(([target]) => target)
+    expect(hits.length).toBeGreaterThan(0)
+    expect(cache.buildReport('build')?.changed).toEqual(expect.arrayContaining(hits))
+  })
+})

@@ -5,6 +5,7 @@ import type { Readable } from 'node:stream'
 import { EndSignal } from '../http/end-signal.ts'
 import { headerValues, type RequestHeaders, withoutHeaders } from '../http/headers/header-lines.ts'
 import type { GatewayRequest, GatewayResponse, Interim, ResponseHead } from '../http/message.ts'
+import { isOptions } from '../http/methods.ts'
 
 /** Why a parsed request is refused: its end, its host or its version can be read in two ways. */
 export const messageFaults = ['version', 'host', 'transfer-coding', 'field-count', 'target'] as const
@@ -15,7 +16,7 @@ export const faultTexts: Readonly<Record<MessageFault, string>> = {
   host: 'One Host header with a valid host is required.',
   'transfer-coding': 'The only transfer coding accepted is chunked, once, in HTTP/1.1.',
   'field-count': 'There are too many headers.',
-  target: 'The request target must be a path or an http URL.',
+  target: 'The request target must be a path or an http URL, or * with OPTIONS.',
 }
 
 /** node:http silently drops headers from the thousandth on, including those that frame the content. No client sends this many. */
@@ -71,6 +72,10 @@ export const absoluteForm = (
   const rest = match[2] as string
   return { authority: match[1] as string, path: rest.startsWith('/') ? rest : `/${rest}` }
 }
+
+/** Does a request ask of the server as a whole (RFC 9110 §9.3.7)? */
+export const asksServer = ({ method, url }: IncomingMessage): boolean =>
+  isOptions(method ?? '') && url === '*'
 
 const connectionHeader: ReadonlySet<string> = new Set(['connection'])
 

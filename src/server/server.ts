@@ -64,9 +64,9 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
     handle: (service, request, reply) => handler.handle(service, request, reply),
     refuse: (service, error, { id }, reply) => refusals.refuse(hijacked(reply), service, error, id),
     // Safari waits for a content where there is no length.
-    respondToPreflight: (service, reply) =>
+    respondToOptions: (status, service, reply) =>
       sender.send(hijacked(reply), service, {
-        status: 204,
+        status,
         headers: ['Content-Length', '0'],
         content: undefined,
       }),

@@ -5,6 +5,7 @@ import type { Service } from '../../exchange/service.ts'
 import { isPreflight } from '../../http/headers/cors.ts'
 import { routedMethods } from '../../http/methods.ts'
 import type { EdgeHandlers } from '../listener.ts'
+import { asksServer } from '../read-request.ts'
 import type { Agreed } from '../websocket/handshake.ts'
 import { frontPageHeaders } from './front-page.ts'
 import { type Choice, type ServiceChoices, serviceOf } from './service-choices.ts'
@@ -52,9 +53,10 @@ export type RoutesOptions = {
   readonly urlBytes: number
   /** HTML for `GET /`, in front of the services. */
   readonly frontPage: string | undefined
-  /** Are preflights answered by `respondToPreflight`, before `handle` and without an upstream? Undefined: none is. */
+  /** Are preflights answered by `respondToOptions`, before `handle` and without an upstream? Undefined: none is. */
   readonly respondsToPreflights: ((service: Service | undefined) => boolean) | undefined
-  respondToPreflight(service: Service | undefined, reply: FastifyReply): void
+  /** Responds to an OPTIONS without an upstream. */
+  respondToOptions(status: 200 | 204, service: Service | undefined, reply: FastifyReply): void
   nextId(): string
   /** Errors found before a request has a route. Fastify's hooks see the request all the same. */
   readonly early: WeakMap<IncomingMessage, GatewayError>
@@ -85,21 +87,22 @@ type Routes = {
 /** Requests whose connection node:http has given away, for a WebSocket. */
 type Handshakes = WeakSet<IncomingMessage>
 
-/** The first hook: chooses the service, refuses what was refused before, answers preflights. */
+/** The first hook: chooses the service, refuses what was refused before, answers `OPTIONS *` and preflights. */
 const addFirstHook = (server: FastifyInstance, options: RoutesOptions): void => {
-  const { respondToPreflight, respondsToPreflights, choices, early } = options
+  const { respondToOptions, respondsToPreflights, choices, early } = options
   server.decorateRequest('choice', undefined)
   server.addHook('onRequest', (request, reply, next) => {
     const { raw } = request
     request.choice = choices.of(raw)
     const refusal = early.get(raw)
     if (refusal !== undefined) next(refusal)
+    else if (asksServer(raw)) respondToOptions(200, serviceOf(request.choice), reply)
     else if (
       respondsToPreflights !== undefined &&
       isPreflight(raw.method, raw.headers) &&
       respondsToPreflights(serviceOf(request.choice))
     )
-      respondToPreflight(serviceOf(request.choice), reply)
+      respondToOptions(204, serviceOf(request.choice), reply)
     else next()
   })
 }

@@ -9,6 +9,7 @@ import type { EdgeEvent, ProtocolFault } from '../events.ts'
 import type { EdgeHandlers } from '../listener.ts'
 import {
   absoluteForm,
+  asksServer,
   faultTexts,
   hasContent,
   isHttp2,
@@ -16,7 +17,7 @@ import {
   messageFault,
   poison,
 } from '../read-request.ts'
-import { asksWebSocket, responseOn } from '../websocket/handshake.ts'
+import { asksWebSocket, namesUpgrade, responseOn } from '../websocket/handshake.ts'
 import { currentResponse } from './connections.ts'
 import { faultOfHttp2 } from './http2.ts'
 
@@ -32,10 +33,10 @@ type GuardOptions = {
 
 const slash = 0x2f
 
-/** Converts the target to origin form (RFC 9112 §3.2.1); of one in absolute form the authority replaces Host (§3.2.2). False: it has no form. */
+/** Converts the target to origin form (RFC 9112 §3.2.1), except the `*` of OPTIONS; of one in absolute form the authority replaces Host (§3.2.2). False: it has no form. */
 const toOriginForm = (incoming: IncomingMessage): boolean => {
   const target = incoming.url as string
-  if (target.charCodeAt(0) === slash) return true
+  if (target.charCodeAt(0) === slash || asksServer(incoming)) return true
   const absolute = absoluteForm(target)
   if (absolute === undefined) return false
   incoming.url = absolute.path
@@ -202,13 +203,14 @@ export const createFront = (options: FrontOptions): Front => {
   }
   /**
    * node:http passes on a request for a WebSocket as any other where there are none, and where `Connection` does not name `Upgrade`,
-   * which proxies remove. An unknown protocol is ignored.
+   * which proxies remove: a service with WebSockets says so, and any other ignores it, as an unknown protocol.
    */
   const takeUpgrade: GuardOptions['takeUpgrade'] = (incoming, outgoing) => {
     if (!asksWebSocket(incoming)) takeUnlessOverloaded(incoming, outgoing)
     else if (serviceOf(choices.ofUpgrade(incoming))?.websockets === true)
       refuse(incoming, outgoing, new GatewayError('malformed_request', { detail: noConnectionUpgrade }))
-    else refuse(incoming, outgoing, new GatewayError('websockets_off'))
+    else if (namesUpgrade(incoming)) refuse(incoming, outgoing, new GatewayError('websockets_off'))
+    else takeUnlessOverloaded(incoming, outgoing)
   }
   const guard: Omit<GuardOptions, 'take'> = {
     takeUpgrade,

@@ -12,8 +12,12 @@ import { EdgeRequest, hasContent } from '../read-request.ts'
 import type { CountedWebSocket, WebSockets } from '../websockets.ts'
 
 /** Does a request ask for a WebSocket (RFC 6455 §4.1)? Any other protocol may be ignored (RFC 9110 §7.8). */
-export const asksWebSocket = ({ headers, method }: IncomingMessage): boolean =>
-  method === 'GET' && headers.upgrade?.trim().toLowerCase() === 'websocket'
+export const asksWebSocket = ({ headers, method, httpVersionMinor }: IncomingMessage): boolean =>
+  method === 'GET' && httpVersionMinor > 0 && headers.upgrade?.trim().toLowerCase() === 'websocket'
+
+/** Does `Connection` name `Upgrade`? Otherwise it is for another recipient (RFC 9110 §7.8). */
+export const namesUpgrade = ({ headers }: IncomingMessage): boolean =>
+  (headers.connection ?? '').split(',').some((option) => option.trim().toLowerCase() === 'upgrade')
 
 /** 16 octets in base64. */
 const keyForm = /^[A-Za-z0-9+/]{21}[AQgw]==$/
@@ -26,7 +30,7 @@ const faultOf = (incoming: IncomingMessage): GatewayError | undefined => {
       headers: ['Sec-WebSocket-Version', '13', 'Upgrade', 'websocket'],
     })
   }
-  if (keyForm.test(key) && !hasContent(incoming.headers) && incoming.httpVersionMinor > 0) return undefined
+  if (keyForm.test(key) && !hasContent(incoming.headers)) return undefined
   return new GatewayError('malformed_request', { detail: 'The WebSocket handshake is not valid.' })
 }
 

@@ -130,6 +130,18 @@ export const sequences: readonly RawCase[] = [
     [],
   ],
   [
+    'a WebSocket that Connection does not name is ignored by a service that has none',
+    head('GET', '/open/a', 'Connection: keep-alive', 'Upgrade: websocket') + last,
+    '200.',
+    ['GET /a'],
+  ],
+  [
+    'HTTP/1.0 has no WebSockets',
+    'GET /open/a HTTP/1.0\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+    '200.',
+    ['GET /a'],
+  ],
+  [
     'Upgrade with content: the content stays content',
     `${head('POST', '/open/in', 'Connection: Upgrade', 'Upgrade: x', 'Content-Length: 3')}abc${last}`,
     '200.',

@@ -32,10 +32,14 @@ const isReadable = (
 }
 
 /** Nothing was executed: there is no `data`, not even null (GraphQL §7.1.2). */
+const isRefusal = (value: unknown): boolean =>
+  isJsonObject(value) && Array.isArray(value['errors']) && !Object.hasOwn(value, 'data')
+
+/** A list is answered with a list. */
 const changedNothing = (response: WriteResponse | undefined): boolean => {
   if (response?.content === undefined || response.status >= 500) return false
   const value = parsedContent(response.content)
-  return isJsonObject(value) && Array.isArray(value['errors']) && !Object.hasOwn(value, 'data')
+  return Array.isArray(value) ? value.length > 0 && value.every(isRefusal) : isRefusal(value)
 }
 
 /** What the companion of the upstream says in responses and of changes. */

@@ -3,8 +3,6 @@ import { purges } from './purges.js'
 
 /** Bytes of all entries together. */
 const maxBytes = 64 * 1024 * 1024
-/** Renderings under way whose beginning is known; of any other the result is not kept. */
-const maxBegun = 100_000
 
 /** @typedef {{ value: any, lastModified: number, cacheControl: any, begun: number, tags: readonly string[] }} Entry */
 
@@ -15,8 +13,6 @@ globalThis[name] ??= {
     maxSize: maxBytes,
     sizeCalculation: (entry, key) => sizeOf(entry.value) + key.length,
   }),
-  /** Before which purge the rendering of a key began. @type {LRUCache<string, number>} */
-  begun: new LRUCache({ max: maxBegun }),
 }
 const state = globalThis[name]
 
@@ -58,6 +54,9 @@ const mayBeRenderedAgain = ({ value, lastModified, cacheControl }) => {
  * shown after a restart; and a rendering that began before a purge of one of its tags is not kept.
  */
 export default class TrellisCacheHandler {
+  /** When the rendering of a key began; of any other the result is not kept. Next.js makes a handler for each request. */
+  #begun = new Map()
+
   async get(key, context) {
     const entry = state.entries.get(key)
     const tags =
@@ -72,8 +71,8 @@ export default class TrellisCacheHandler {
   }
 
   async set(key, value, context) {
-    const begun = state.begun.get(key)
-    state.begun.delete(key)
+    const begun = this.#begun.get(key)
+    this.#begun.delete(key)
     if (value === null || begun === undefined || isNotKept(value)) {
       state.entries.delete(key)
       return
@@ -90,8 +89,8 @@ export default class TrellisCacheHandler {
 
   resetRequestCache() {}
 
-  /** Of several renderings of one key the earliest counts. */
+  /** Of several in one request the earliest counts. */
   #begin(key) {
-    if (!state.begun.has(key)) state.begun.set(key, purges.now)
+    if (!this.#begun.has(key)) this.#begun.set(key, purges.now)
   }
 }

@@ -4,12 +4,17 @@ import { LRUCache } from 'lru-cache'
 /** On what shows a response that Trellis lets nobody keep: neither the entry nor a page with it is kept. */
 export const notKept = 'trellis-not-kept'
 
+const readClock = () => performance.timeOrigin + performance.now()
+
+/** The least that two times differ by; the clock is no finer. */
+const tick = 2 ** -11
+
 /** Tags that have been purged; of those that are forgotten it is known when the last of them was purged. */
 const maxTags = 100_000
 
 /**
- * What one process of Next.js knows of purges. They are numbered: whatever was begun before a purge of one of its tags may show the state
- * before it.
+ * What one process of Next.js knows of purges, and when they were: whatever was begun before a purge of one of its tags may show the state
+ * before it. Times are of the clock by which Next.js says when a function with `'use cache'` began.
  */
 class Purges {
   /** A random text: another process has another one. */
@@ -25,30 +30,30 @@ class Purges {
   #floor = 0
   #tags = new LRUCache({
     max: maxTags,
-    dispose: (number, _, reason) => {
-      if (reason === 'evict') this.#floor = Math.max(this.#floor, number)
+    dispose: (time, _, reason) => {
+      if (reason === 'evict') this.#floor = Math.max(this.#floor, time)
     },
   })
 
-  /** The number of the last purge: what begins now shows the state after it. */
+  /** Behind the last purge: what begins now shows the state after it. */
   get now() {
-    return this.#last
+    return Math.max(readClock(), this.#last + tick)
   }
 
   /** @param {Iterable<string>} tags */
   purge(tags) {
-    this.#last += 1
+    this.#last = this.now
     for (const tag of tags) this.#tags.set(tag, this.#last)
   }
 
   purgeAll() {
     this.isKnown = true
-    this.#last += 1
+    this.#last = this.now
     this.#floor = this.#last
   }
 
   /**
-   * May what was begun after purge `begun`, with these tags, be kept?
+   * May what was begun at that time, with these tags, be kept?
    * @param {number} begun
    * @param {readonly string[]} tags
    */
@@ -57,12 +62,12 @@ class Purges {
   }
 
   /**
-   * May what was begun after purge `begun`, with these tags, still be shown?
+   * May what was begun at that time, with these tags, still be shown?
    * @param {number} begun
    * @param {readonly string[]} tags
    */
   isCurrent(begun, tags) {
-    return begun >= this.#floor && tags.every((tag) => (this.#tags.peek(tag) ?? 0) <= begun)
+    return begun > this.#floor && tags.every((tag) => (this.#tags.peek(tag) ?? 0) < begun)
   }
 }
 

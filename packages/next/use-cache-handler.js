@@ -3,12 +3,10 @@ import { purges } from './purges.js'
 
 /** Bytes of all entries together. */
 const maxBytes = 64 * 1024 * 1024
-/** Functions under way whose beginning is known; of any other the result is not kept. */
-const maxBegun = 100_000
 
 /**
  * @typedef {import('next/dist/server/lib/cache-handlers/types.js').CacheEntry} CacheEntry
- * @typedef {{ facts: Omit<CacheEntry, 'value'>, bytes: Uint8Array, begun: number }} Kept
+ * @typedef {{ facts: Omit<CacheEntry, 'value'>, bytes: Uint8Array }} Kept
  */
 
 const name = Symbol.for('trellis.next.use-cache')
@@ -18,8 +16,6 @@ globalThis[name] ??= {
     maxSize: maxBytes,
     sizeCalculation: ({ bytes }, key) => 1 + bytes.length + key.length,
   }),
-  /** Before which purge the function of a key began. @type {LRUCache<string, number>} */
-  begun: new LRUCache({ max: maxBegun }),
   /** Results that are still being written. @type {Map<string, Promise<void>>} */
   pending: new Map(),
 }
@@ -42,14 +38,13 @@ const isPast = ({ timestamp, revalidate, expire }) =>
 /**
  * @param {string} key
  * @param {Promise<CacheEntry>} pendingEntry
- * @param {number | undefined} begun
  */
-const keep = async (key, pendingEntry, begun) => {
+const keep = async (key, pendingEntry) => {
   const { value, ...facts } = await pendingEntry
   // Read in any case: the stream is this handler's, and nobody else ends it.
   const bytes = new Uint8Array(await new Response(value).arrayBuffer())
-  if (begun !== undefined && purges.mayKeep(begun, facts.tags))
-    state.entries.set(key, { facts, bytes, begun })
+  // The timestamp is when the function began.
+  if (purges.mayKeep(facts.timestamp, facts.tags)) state.entries.set(key, { facts, bytes })
 }
 
 /**
@@ -64,14 +59,11 @@ export default {
   async get(key, softTags) {
     await state.pending.get(key)
     const entry = state.entries.get(key)
-    if (entry !== undefined) {
-      const tags = [...entry.facts.tags, ...softTags]
-      if (purges.isCurrent(entry.begun, tags) && !isPast(entry.facts))
-        return { ...entry.facts, value: streamOf(entry.bytes) }
-      state.entries.delete(key)
-    }
-    // Of several that are under way for one key the earliest counts.
-    if (!state.begun.has(key)) state.begun.set(key, purges.now)
+    if (entry === undefined) return undefined
+    const tags = [...entry.facts.tags, ...softTags]
+    if (purges.isCurrent(entry.facts.timestamp, tags) && !isPast(entry.facts))
+      return { ...entry.facts, value: streamOf(entry.bytes) }
+    state.entries.delete(key)
     return undefined
   },
 
@@ -80,10 +72,8 @@ export default {
    * @param {Promise<CacheEntry>} pendingEntry
    */
   async set(key, pendingEntry) {
-    const begun = state.begun.get(key)
-    state.begun.delete(key)
     // What fails in the middle is not kept.
-    const pending = keep(key, pendingEntry, begun).catch(() => {})
+    const pending = keep(key, pendingEntry).catch(() => {})
     state.pending.set(key, pending)
     await pending
     if (state.pending.get(key) === pending) state.pending.delete(key)

@@ -63,6 +63,24 @@ test('of two renderings of one page the earlier counts', async () => {
   expect(await handler.get('/c', ofPage)).toBeNull()
 })
 
+test('of several requests each counts by when it began, in whatever order they end', async () => {
+  const [first, second, third] = [
+    new TrellisCacheHandler(),
+    new TrellisCacheHandler(),
+    new TrellisCacheHandler(),
+  ]
+  const made = (body: string) => response(body, { 'surrogate-key': 'x' })
+  await first.get('j', ofFetch)
+  await second.get('j', ofFetch)
+  await first.set('j', made('one'), ofFetch)
+  await first.revalidateTag('x')
+  await third.get('j', ofFetch)
+  await second.set('j', made('old'), ofFetch)
+  expect(await handler.get('j', ofFetch)).toBeNull()
+  await third.set('j', made('two'), ofFetch)
+  expect(await handler.get('j', ofFetch)).toMatchObject({ value: { data: { body: 'two' } } })
+})
+
 test('a page that is past its time, and rendered again across a purge, is not kept', async () => {
   const context = { ...ofPage, cacheControl: { revalidate: 0 } }
   await rendered('/d', page('one', 'x'), context)

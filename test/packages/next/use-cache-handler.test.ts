@@ -10,7 +10,7 @@ const entry = (text: string, tags: readonly string[] = [], more: object = {}) =>
   value: new Blob([text]).stream(),
   tags: [...tags],
   stale: 0,
-  timestamp: Date.now(),
+  timestamp: purges.now,
   revalidate: 900,
   expire: 3600,
   ...more,
@@ -38,6 +38,7 @@ test('a result is kept, for any number of readers, until one of its tags is purg
 
 test('what began before a purge of one of its tags is not kept, however late it ends', async () => {
   await handler.get('b', [])
+  const old = entry('old', ['x'])
   let end = (_: Entry): void => {}
   const kept = handler.set(
     'b',
@@ -46,17 +47,23 @@ test('what began before a purge of one of its tags is not kept, however late it 
     }),
   )
   purges.purge(['x'])
-  end(entry('old', ['x']))
+  end(old)
   await kept
   expect(await shown('b')).toBeUndefined()
 })
 
-test('of two runs of one function the earlier counts', async () => {
+test('of several runs of one function each counts by when it began, in whatever order they end', async () => {
   await handler.get('c', [])
+  const first = entry('first', ['x'])
+  await handler.get('c', [])
+  const second = entry('second', ['x'])
+  await handler.set('c', Promise.resolve(first))
   purges.purge(['x'])
   await handler.get('c', [])
-  await handler.set('c', Promise.resolve(entry('old', ['x'])))
+  await handler.set('c', Promise.resolve(second))
   expect(await shown('c')).toBeUndefined()
+  await handler.set('c', Promise.resolve(entry('third', ['x'])))
+  expect(await shown('c')).toBe('third')
 })
 
 test('what Trellis lets nobody keep is not kept, nor is what failed in the middle', async () => {

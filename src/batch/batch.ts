@@ -16,7 +16,7 @@ import {
   type BatchResult,
   batchMethods,
 } from './events.ts'
-import { createMemoryIdempotencyStore, type MemoryIdempotencyStore, respondOnce } from './idempotency.ts'
+import { createKeysInMemory, type KeysInMemory, respondOnce } from './idempotency.ts'
 import {
   type BatchEnvelope,
   type BatchItem,
@@ -244,10 +244,10 @@ type BatchParts = {
   readonly report: (event: BatchEvent) => void
   readonly budget: ByteBudget
   /** Of the service under the configuration before: a batch that is repeated after a reload runs nothing again. */
-  readonly keysInMemory: MemoryIdempotencyStore | undefined
+  readonly keysInMemory: KeysInMemory | undefined
 }
 
-export type BuiltBatch = { readonly handle: HandleBatch; readonly keysInMemory: MemoryIdempotencyStore }
+export type BuiltBatch = { readonly handle: HandleBatch; readonly keysInMemory: KeysInMemory }
 
 const isJson = (context: LocalRequest): context is LocalRequest & { readonly content: Buffer } =>
   Buffer.isBuffer(context.content) &&
@@ -271,9 +271,8 @@ const maxUpstreamBatchMs = (...timeouts: readonly number[]): number => {
 const sharedByBatches = (
   batch: SiteConfig['batch'],
   upstream: ServiceConfig['upstream'],
-  { clock, stores, keysInMemory = createMemoryIdempotencyStore({ ...batch.idempotency, clock }) }: BatchParts,
+  { clock, stores, keysInMemory = createKeysInMemory(clock) }: BatchParts,
 ) => {
-  keysInMemory.use(batch.idempotency)
   const splitter = new Splitter({
     mode: batch.split,
     concurrency: batch.concurrency,
@@ -289,7 +288,7 @@ const sharedByBatches = (
     splitter,
     turn: () => new Promise<void>((resolve) => turns.begin('', resolve)),
     keysInMemory,
-    store: stores?.idempotencyKeys(batch.idempotency) ?? keysInMemory,
+    store: stores?.idempotencyKeys(batch.idempotency) ?? keysInMemory.under(batch.idempotency),
     semaphore: createSemaphore(concurrency, concurrencyOfClient),
   }
 }

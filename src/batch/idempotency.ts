@@ -45,20 +45,14 @@ const entryBytes = 400
 
 type KeyBounds = { readonly ttlMs: number; readonly maxBytes: number }
 
-export type MemoryIdempotencyStore = IdempotencyStore & {
-  /** A reload has changed them; what is kept stays until it expires. */
-  use(bounds: KeyBounds): void
-}
+/** Keys of one process. Each configuration has bounds of its own; what is kept stays until it expires. */
+export type KeysInMemory = { under(bounds: KeyBounds): IdempotencyStore }
 
 /**
- * Keys of one process, bounded in time and bytes: the oldest that are finished go first. A response that takes more than
- * an eighth of `maxBytes` is not stored, so that one caller cannot evict all others with one request.
+ * Bounded in time and bytes: the oldest that are finished go first. A response that takes more than an eighth of `maxBytes` is not stored,
+ * so that one caller cannot evict all others with one request.
  */
-export const createMemoryIdempotencyStore = ({
-  clock,
-  ...first
-}: KeyBounds & { readonly clock: Clock }): MemoryIdempotencyStore => {
-  let bounds: KeyBounds = first
+export const createKeysInMemory = (clock: Clock): KeysInMemory => {
   // Insertion order is the order of age: a finished entry is put at the end again.
   const entries = new Map<string, KeptEntry>()
   let bytes = 0
@@ -72,47 +66,45 @@ export const createMemoryIdempotencyStore = ({
     entries.set(key, entry)
     bytes += entry.bytes
   }
-  const tidy = (nowMs: number): void => {
+  const tidy = (nowMs: number, maxBytes: number): void => {
     for (const [key, entry] of entries) {
-      const isOver = bytes > bounds.maxBytes
+      const isOver = bytes > maxBytes
       if (entry.untilMs > nowMs && !isOver) return
       // Those in flight are as many as there are requests, and are bounded like them.
       if (entry.untilMs <= nowMs || entry.state.kind !== 'in-flight') remove(key)
     }
   }
 
-  return {
+  const under = ({ ttlMs, maxBytes }: KeyBounds): IdempotencyStore => ({
     async begin(key, fingerprint) {
       const nowMs = clock.monotonic()
-      tidy(nowMs)
+      tidy(nowMs, maxBytes)
       const entry = entries.get(key)
       if (entry !== undefined && entry.untilMs > nowMs)
         return entry.fingerprint === fingerprint ? entry.state : { kind: 'mismatch' }
-      const untilMs = nowMs + bounds.ttlMs
+      const untilMs = nowMs + ttlMs
       put(key, { fingerprint, untilMs, bytes: entryBytes, state: { kind: 'in-flight' } })
       return { kind: 'begun' }
     },
     async finish(key, fingerprint, response) {
       if (entries.get(key)?.fingerprint !== fingerprint) return
       const nowMs = clock.monotonic()
-      const isKept = response.content.length <= bounds.maxBytes / 8
+      const isKept = response.content.length <= maxBytes / 8
       put(key, {
         fingerprint,
-        untilMs: nowMs + bounds.ttlMs,
+        untilMs: nowMs + ttlMs,
         bytes: entryBytes + (isKept ? response.content.length : 0),
         state: isKept
           ? { kind: 'finished', response: { ...response, content: ownBytes(response.content) } }
           : { kind: 'not-kept' },
       })
-      tidy(nowMs)
+      tidy(nowMs, maxBytes)
     },
     async abandon(key) {
       remove(key)
     },
-    use: (changed) => {
-      bounds = changed
-    },
-  }
+  })
+  return { under }
 }
 
 /** The caller is part of the key, so that no other caller gets the response. Without a credential the address stands for it. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createMemoryIdempotencyStore } from '../../../src/batch/idempotency.ts'
+import { createKeysInMemory } from '../../../src/batch/idempotency.ts'
 import { systemClock } from '../../../src/clock.ts'
 import type { RedisConnection } from '../../../src/cluster/redis/connections.ts'
 import { createTier } from '../../../src/cluster/redis/tier.ts'
@@ -267,7 +267,7 @@ describe.each(jumps)('a wall clock that jumps by %i ms', (ms) => {
   })
 
   test('does not keep an idempotency key for longer than its time, nor give it up earlier', async () => {
-    const store = createMemoryIdempotencyStore({ clock: systemClock, maxBytes: 100_000, ttlMs: 500 })
+    const store = createKeysInMemory(systemClock).under({ maxBytes: 100_000, ttlMs: 500 })
     expect(await store.begin('k', 'f')).toEqual({ kind: 'begun' })
     jump(ms)
     expect(await store.begin('k', 'f')).toEqual({ kind: 'in-flight' })

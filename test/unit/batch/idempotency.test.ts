@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createMemoryIdempotencyStore, hashOf, readIdempotencyKey } from '../../../src/batch/idempotency.ts'
+import { createKeysInMemory, hashOf, readIdempotencyKey } from '../../../src/batch/idempotency.ts'
 
 test.each([
   [undefined, { kind: 'none' }],
@@ -26,7 +26,8 @@ const response = (length: number) => ({ status: 207, contentType: 'x', content: 
 const storeAt = (maxBytes: number, ttlMs = 1_000) => {
   const time = { ms: 0 }
   const clock = { now: () => time.ms, monotonic: () => time.ms }
-  return { time, store: createMemoryIdempotencyStore({ clock, maxBytes, ttlMs }) }
+  const keys = createKeysInMemory(clock)
+  return { time, keys, store: keys.under({ maxBytes, ttlMs }) }
 }
 
 test('a key is in flight, then finished, and another fingerprint never fits', async () => {
@@ -37,6 +38,17 @@ test('a key is in flight, then finished, and another fingerprint never fits', as
   await store.finish('k', 'f', response(1))
   expect(await store.begin('k', 'f')).toEqual({ kind: 'finished', response: response(1) })
   expect(await store.begin('k', 'g')).toEqual({ kind: 'mismatch' })
+})
+
+test('another configuration knows the keys, and its bounds are its own, whether it comes into use or not', async () => {
+  const { store, keys, time } = storeAt(100_000)
+  const next = keys.under({ maxBytes: 100_000, ttlMs: 10 })
+  await store.begin('k', 'f')
+  await store.finish('k', 'f', response(1))
+  await next.begin('short', 'f')
+  time.ms = 999
+  for (const one of [store, next]) expect(await one.begin('k', 'f')).toMatchObject({ kind: 'finished' })
+  expect(await store.begin('short', 'f')).toEqual({ kind: 'begun' })
 })
 
 test('an abandoned key is free, and so is an expired one', async () => {

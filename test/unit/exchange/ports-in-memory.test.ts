@@ -1,5 +1,5 @@
 import { beforeEach, describe } from 'vitest'
-import { createMemoryIdempotencyStore } from '../../../src/batch/idempotency.ts'
+import { createKeysInMemory } from '../../../src/batch/idempotency.ts'
 import { systemClock } from '../../../src/clock.ts'
 import type { LedgerPush } from '../../../src/cluster/ledger.ts'
 import { createMemoryLedger, type MemoryLedger } from '../../../src/cluster/workers/memory-ledger.ts'
@@ -10,7 +10,7 @@ import { testRateLimiter } from '../../support/port-suites/rate-limiter.ts'
 describe('idempotency keys in memory', () => {
   const clock = { now: () => 0, monotonic: () => 0 }
   // A response may take an eighth of the memory.
-  testIdempotencyStore((bytes) => createMemoryIdempotencyStore({ clock, maxBytes: bytes * 8, ttlMs: 60_000 }))
+  testIdempotencyStore((bytes) => createKeysInMemory(clock).under({ maxBytes: bytes * 8, ttlMs: 60_000 }))
 })
 
 describe('rate limits counted in memory', () => testRateLimiter(() => undefined))

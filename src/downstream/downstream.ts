@@ -138,13 +138,12 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
     },
     again: (invalidations) => remember(tags.reached(invalidations)),
     statuses: () => purgeTargets.flatMap((purgeTarget) => purgeTarget.statuses()),
-    leave: () =>
-      new Promise((resolve) => {
+    leave: async () => {
+      await purgeAll(new Set([everything]))
+      await new Promise<void>((resolve) => {
         left = resolve
-        // At once: a turn may come before it is sent.
-        remember(new Set([everything]))
-        void purgeAll(new Set([everything]))
-      }),
+      })
+    },
     close,
   }
 }

@@ -92,9 +92,12 @@ export const connectDownstreams = ({ clock, metrics, logger }: DownstreamParts):
       // A start purges everything of its service. What receivers have stored of a service without one no later purge would name.
       const isStarted = ({ service }: RunningDownstream): boolean =>
         next.some((current) => current.service === service)
-      const closed = [...leaving, ...ended].filter(isStarted)
-      for (const current of ended) if (!isStarted(current)) leave(current)
-      leaving = [...leaving, ...ended].filter((current) => !isStarted(current))
+      // Of a configuration that was refused nothing has been sent.
+      const wasUsed = ({ downstream }: RunningDownstream): boolean => before.includes(downstream)
+      const left = ended.filter((current) => wasUsed(current) && !isStarted(current))
+      const closed = [...leaving.filter(isStarted), ...ended.filter((current) => !left.includes(current))]
+      leaving = [...leaving.filter((current) => !isStarted(current)), ...left]
+      for (const current of left) leave(current)
       for (const { downstream } of closed) void downstream.close()
     },
     refuses: (invalidations) => used.some((downstream) => downstream.refuses(invalidations)),

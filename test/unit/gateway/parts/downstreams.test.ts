@@ -26,6 +26,10 @@ type Stage = {
   readonly receiver: Origin
   readonly events: string[]
   readonly warnings: string[]
+  /** As a reload that is refused. */
+  build(name: string): void
+  /** As the one after it, with the service of the start. */
+  reload(): void
 }
 
 /** One gateway of several: `spread` stands for the others. */
@@ -72,12 +76,21 @@ const start = async (spread: Coherence['broadcast'], failures = 0): Promise<Stag
   })
   const contract = { tagger: { everything: undefined } } as unknown as Contract
   const downstream = downstreams.of(config, contract)
-  downstreams.use([{ responses: { downstream } } as unknown as Service])
+  const reload = (): void => downstreams.use([{ responses: { downstream } } as unknown as Service])
+  reload()
   opened.push(receiver, { close: downstreams.close })
   await expect.poll(() => downstream?.mayStore()).toBe(true)
   expect(downstreams.of(config, contract)).toBe(downstream)
   events.length = 0
-  return { downstreams, broadcast: new Broadcast(coherence, downstreams), receiver, events, warnings }
+  return {
+    downstreams,
+    broadcast: new Broadcast(coherence, downstreams),
+    receiver,
+    events,
+    warnings,
+    reload,
+    build: (name) => void downstreams.of({ ...config, name }, contract),
+  }
 }
 
 test('receivers are purged when all other gateways have dropped what a write changed', async () => {
@@ -135,6 +148,17 @@ test('receivers of a service that a reload removes are asked until everything is
       return vi.getTimerCount()
     })
     .toBe(0)
+})
+
+test('receivers of a configuration that was refused are sent nothing', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  const { build, reload, receiver } = await start(async () => ({ entries: 0, unacknowledged: false }))
+  const [timers, purges] = [vi.getTimerCount(), receiver.received.length]
+  build('shop')
+  expect(vi.getTimerCount()).toBeGreaterThan(timers)
+  reload()
+  await expect.poll(() => vi.getTimerCount()).toBe(timers)
+  expect(receiver.received).toHaveLength(purges)
 })
 
 test('what reaches no service with receivers is sent to none', async () => {

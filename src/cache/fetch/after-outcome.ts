@@ -152,7 +152,9 @@ export class OutcomeDecision {
 
   /** What the target cannot give, such as the page of a firewall, may be for the request that was sent. */
   #afterShareable({ stored, notStored }: ShareableOutcome, waiting: WaitingReader): AfterOutcome {
-    return notStored === 'unreadable' && mayRetry(waiting) ? retryAfterFailure : this.#share(stored, waiting)
+    if (notStored !== 'unreadable' || sendsTheSame(waiting.fetch.read, waiting.read))
+      return this.#share(stored, waiting)
+    return waiting.hasRetried ? retryAlone : retryAfterFailure
   }
 
   #afterServerError(stored: StoredResponse, waiting: WaitingReader): AfterOutcome {

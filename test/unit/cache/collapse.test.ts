@@ -318,3 +318,28 @@ test('after a refused request, later readers of its target still share one fetch
   calls[1]?.response(response('fine'))
   expect(await Promise.all((await Promise.all(later)).map(textOf))).toEqual(['fine', 'fine'])
 })
+
+test('a reader gets what the target cannot give from no request but its own', async () => {
+  const { cache } = harness()
+  const { forward, calls } = scriptedForward()
+  const read = (agent: string) =>
+    cache.response(
+      readOf({
+        headers: { 'user-agent': agent },
+        isReadable: ({ content }) => content.toString() !== 'Are you human?',
+      }),
+      forward,
+    )
+  const [first, second, human] = [read('bot 1'), read('bot 2'), read('human')]
+  calls[0]?.response(response('Are you human?'))
+  await settle()
+  calls[1]?.response(response('Are you human?'))
+  await settle()
+  expect(calls).toHaveLength(3)
+  calls[2]?.response(response('posts'))
+  expect(await Promise.all([first, second, human].map(async (one) => textOf(await one)))).toEqual([
+    'Are you human?',
+    'Are you human?',
+    'posts',
+  ])
+})

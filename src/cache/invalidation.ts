@@ -154,7 +154,7 @@ export const topTargets = (targets: readonly UsedTarget[], limit: number): reado
 
 type Selection = { readonly entries: readonly StoredVariants[]; isMeant(key: string): boolean }
 
-/** A purge of more keys than this pauses. */
+/** A purge of so many keys, or more, pauses. */
 const keysPerTurn = 500
 
 /** To remove an entry from the index takes longest, since all its tags have to be looked up. */
@@ -407,16 +407,18 @@ export class CacheInvalidation {
       return entries
     }
     const selection = this.#select(selector)
-    const isLarge = selection.entries.length > keysPerTurn
+    const isLarge = selection.entries.length >= keysPerTurn
     const visit = mode === 'hard' ? this.#removal(isLarge) : this.#expiry()
     let cut = 0
     const entries = yield* visiting(selection, (entry) => {
       cut += this.#fetches.cut(entry.key)
       return visit(entry)
     })
-    if (isLarge) void this.#sweepInTurns()
-    // In a pause a build may have read what had not been reached yet.
-    this.#putReadsInDoubt(selector, since)
+    if (isLarge) {
+      void this.#sweepInTurns()
+      // In a pause a build may have read what had not been reached yet.
+      this.#putReadsInDoubt(selector, since)
+    }
     this.#report({ kind: 'invalidated', by: 'purge', entries, cut })
     return entries
   }

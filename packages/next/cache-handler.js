@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { purges } from './purges.js'
+import { underWay } from './under-way.js'
 
 /** Bytes of all entries together. */
 const maxBytes = 64 * 1024 * 1024
@@ -61,18 +62,20 @@ export default class TrellisCacheHandler {
     const entry = state.entries.get(key)
     const tags =
       entry === undefined ? [] : [...entry.tags, ...(context.tags ?? []), ...(context.softTags ?? [])]
+    const isFetch = context.kind === 'FETCH'
     if (entry !== undefined && purges.isCurrent(entry.begun, tags)) {
-      if (mayBeRenderedAgain(entry)) this.#begin(key)
+      if (mayBeRenderedAgain(entry)) this.#begin(key, isFetch ? undefined : 'revalidation')
       return { value: entry.value, lastModified: entry.lastModified, cacheControl: entry.cacheControl }
     }
     state.entries.delete(key)
-    this.#begin(key)
+    this.#begin(key, isFetch ? undefined : 'page')
     return null
   }
 
   async set(key, value, context) {
     const begun = this.#begun.get(key)
     this.#begun.delete(key)
+    underWay.end(key)
     if (value === null || begun === undefined || isNotKept(value)) {
       state.entries.delete(key)
       return
@@ -89,8 +92,13 @@ export default class TrellisCacheHandler {
 
   resetRequestCache() {}
 
-  /** Of several in one request the earliest counts. */
-  #begin(key) {
+  /**
+   * Of several in one request the earliest counts. What Next.js fetches is joined by nobody.
+   * @param {string} key
+   * @param {'page' | 'revalidation' | undefined} kind
+   */
+  #begin(key, kind) {
     if (!this.#begun.has(key)) this.#begun.set(key, purges.now)
+    if (kind !== undefined) underWay.begin(key, kind)
   }
 }

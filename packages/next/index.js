@@ -1,6 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import * as cache from 'next/cache'
 import { notKept, purges } from './purges.js'
+import { underWay } from './under-way.js'
 
 /**
  * On everything that was made of responses of Trellis, and on `fetch` whose tags are not known before it: goes with every purge.
@@ -51,7 +52,8 @@ const carryOut = ({ tags, all }) => {
 }
 
 /**
- * The route handler that Trellis sends purges to. With the id of this process in its response, Trellis notices a restart.
+ * The route handler that Trellis sends purges to. It confirms a purge when no reader can get what began before it. With the id of this
+ * process in its response, Trellis notices a restart.
  * @param {{ secret: string | undefined }} options
  */
 export const createPurgeRoute =
@@ -66,7 +68,10 @@ export const createPurgeRoute =
       return new Response(null, { status: 403 })
     const purge = purgeIn(body)
     if (purge === undefined) return new Response(null, { status: 400 })
-    carryOut(purge)
+    // Without tags it asks for the id of this process.
+    if (purge.tags.length > 0 || purge.all) await underWay.purged(() => carryOut(purge), request.signal)
+    // Nobody hears it: Trellis has waited for the `timeout` of the receiver, and sends the purge again.
+    if (request.signal.aborted) return new Response(null, { status: 503 })
     return new Response(null, { status: 204, headers: { 'Trellis-Receiver': purges.process } })
   }
 

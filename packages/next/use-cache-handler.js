@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { purges } from './purges.js'
+import { underWay } from './under-way.js'
 
 /** Bytes of all entries together. */
 const maxBytes = 64 * 1024 * 1024
@@ -59,11 +60,13 @@ export default {
   async get(key, softTags) {
     await state.pending.get(key)
     const entry = state.entries.get(key)
-    if (entry === undefined) return undefined
-    const tags = [...entry.facts.tags, ...softTags]
-    if (purges.isCurrent(entry.facts.timestamp, tags) && !isPast(entry.facts))
-      return { ...entry.facts, value: streamOf(entry.bytes) }
-    state.entries.delete(key)
+    if (entry !== undefined) {
+      const tags = [...entry.facts.tags, ...softTags]
+      if (purges.isCurrent(entry.facts.timestamp, tags) && !isPast(entry.facts))
+        return { ...entry.facts, value: streamOf(entry.bytes) }
+      state.entries.delete(key)
+    }
+    underWay.begin(key, 'function')
     return undefined
   },
 
@@ -76,6 +79,7 @@ export default {
     const pending = keep(key, pendingEntry).catch(() => {})
     state.pending.set(key, pending)
     await pending
+    underWay.end(key)
     if (state.pending.get(key) === pending) state.pending.delete(key)
   },
 

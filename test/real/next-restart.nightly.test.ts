@@ -4,7 +4,7 @@ import { freePort } from '../support/ports.ts'
 import type { RunningProcess } from '../support/processes.ts'
 import { NextSite, newestNext, secret } from './next/next-site.ts'
 import { siteFiles } from './next/site-files.ts'
-import { shownAt, VersionedPosts } from './next/versioned-posts.ts'
+import { shownAfterWriteAmid, shownAt, VersionedPosts } from './next/versioned-posts.ts'
 
 const root = '/index.php/site-json'
 
@@ -73,6 +73,16 @@ describe(`a Next.js ${newestNext} that is restarted`, () => {
     expect(await shown()).toEqual(current())
     expect(posts.reads).toBe(before)
   })
+
+  test.each([['/front'], ['/fetched'], ['/posts/4']])(
+    'a write in the middle of making %s: who asks after it is shown it',
+    async (path) => {
+      expect(await write()).toBe(200)
+      const url = `http://127.0.0.1:${port}${path}`
+      const { shown: versions, version } = await shownAfterWriteAmid({ url, posts, write })
+      expect(versions).toEqual([version, version])
+    },
+  )
 
   test.each([
     ['a crash while a purge is on its way', 0],

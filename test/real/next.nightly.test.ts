@@ -6,7 +6,7 @@ import type { RunningProcess } from '../support/processes.ts'
 import { describeWith } from '../support/requirements.ts'
 import { NextSite, newestNext, secret } from './next/next-site.ts'
 import { siteFiles } from './next/site-files.ts'
-import { shownAt as shownAtUrl, VersionedPosts } from './next/versioned-posts.ts'
+import { shownAfterWriteAmid, shownAt as shownAtUrl, VersionedPosts } from './next/versioned-posts.ts'
 
 type Release = { readonly version: string; readonly hasUseCache: boolean }
 /** The newest, and the last of the one before, which has no `'use cache'`. */
@@ -35,7 +35,13 @@ const theFrontEnd = ({ version: release, hasUseCache }: Release): void => {
       body: '{"title":"x"}',
     })
 
-  const receiverAt = (url: string) => ({ type: 'next', url: `${url}/api/purge`, secret, onFailure: 'refuse' })
+  const receiverAt = (url: string) => ({
+    type: 'next',
+    url: `${url}/api/purge`,
+    secret,
+    onFailure: 'refuse',
+    timeout: '10s',
+  })
   /** The gateway with these instances of the front end. */
   const configured = (urls: readonly string[]) => ({
     services: {
@@ -115,6 +121,20 @@ const theFrontEnd = ({ version: release, hasUseCache }: Release): void => {
     expect(older).toEqual([])
     expect(count).toBeGreaterThan(writes)
   }, 600_000)
+
+  test.each(['/front', '/fetched', '/posts/4'])(
+    'a write in the middle of making %s: who asks after it is shown it',
+    async (path) => {
+      expect((await write(4)).status).toBe(200)
+      const { shown: versions, version } = await shownAfterWriteAmid({
+        url: address + path,
+        posts,
+        write: async () => (await write(4)).status,
+      })
+      expect(versions).toEqual([version, version])
+    },
+    60_000,
+  )
 
   test('a change that Trellis does not hear of is not shown', async () => {
     const before = await shown(1)

@@ -100,7 +100,7 @@ export const createClients = ({
         )
       void member
         .read(target, signal as unknown as AbortSignal)
-        .then((response) => whenWhole(response, (text) => judged(response, text)))
+        .then((response) => whenWhole(process, response, (text) => judged(response, text)))
     })
   }
   /** Reads right after a write are the ones that may be too old. */
@@ -183,7 +183,7 @@ export const createClients = ({
     arrive(slot, { process, kind, afterMs: random() * 0.3 }, (member) => {
       void member
         .write(target, { ...service.write, name, half: fate === 'partial' ? halfContent() : undefined })
-        .then((response) => whenWhole(response, (text) => responded(response.status, text), told))
+        .then((response) => whenWhole(process, response, (text) => responded(response.status, text), told))
     })
   }
 

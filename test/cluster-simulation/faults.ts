@@ -141,6 +141,8 @@ export const createFaults = (
         world.schedule(world.now + 10, process, 'drains', () => untilIdle(left - 10))
         return
       }
+      // What has no response by then gets none.
+      process.isCut = true
       void member.close().then(() => {
         world.schedule(world.now + 1, undefined, 'an instance exits', () => {
           kill(process)

@@ -46,7 +46,7 @@ export const createFrontClients = ({ service, front, oracle, history, random }: 
     slot.open += 1
     const received = (response: GatewayResponse): void => {
       const entry = front.receive(target, response)
-      whenWhole(response, (text) => {
+      whenWhole(process, response, (text) => {
         slot.open -= 1
         if (response.status !== 200 || text === undefined) return
         if (world.isTraced) world.note(`front: from ${process.name} ${target} ${text}`)

@@ -1,14 +1,16 @@
 import { Readable } from 'node:stream'
 import type { GatewayResponse } from '../../src/http/message.ts'
+import type { Process } from './world.ts'
 
-/** Calls `ended` with the content of a response once it is whole; with undefined when it breaks off. `piece`: as it comes. */
+/** Calls `ended` with the content of a response once it is whole; with undefined when it breaks off or is cut. `piece`: as it comes. */
 export const whenWhole = (
+  process: Process,
   { content }: GatewayResponse,
   ended: (content: string | undefined) => void,
   piece: (text: string) => void = () => {},
 ): void => {
   if (!(content instanceof Readable)) {
-    ended(content === undefined ? '' : content.toString())
+    ended(process.isCut ? undefined : (content?.toString() ?? ''))
     return
   }
   let text = ''
@@ -16,11 +18,11 @@ export const whenWhole = (
   const over = (whole: string | undefined): void => {
     if (isOver) return
     isOver = true
-    ended(whole)
+    ended(process.isCut ? undefined : whole)
   }
   content.on('data', (chunk: Buffer) => {
     text += chunk.toString()
-    piece(chunk.toString())
+    if (!process.isCut) piece(chunk.toString())
   })
   content.on('end', () => over(text))
   content.on('error', () => over(undefined))

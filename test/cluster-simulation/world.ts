@@ -35,6 +35,8 @@ export type Process = {
   readonly rate: number
   isAlive: boolean
   isPaused: boolean
+  /** It has closed the connections of its clients: what it responds reaches nobody. */
+  isCut: boolean
   /** Time in which its machine was suspended: the monotonic clock does not count it. */
   suspendedMs: number
   /** By how much its wall clock is wrong. */
@@ -127,6 +129,7 @@ const newProcess = (name: string, machine: Machine, random: Random): Process => 
   rate: 0.98 + (random() < 0.5 ? Math.round(random()) : random()) * 0.04,
   isAlive: true,
   isPaused: false,
+  isCut: false,
   suspendedMs: 0,
   wallErrorMs: 0,
   waiting: [],

@@ -1,4 +1,4 @@
-/** `purgeTarget`: its type, with a number where a service has several of one type. */
+/** `receiver`: the type of the purge target, with a number where a service has several of one type. */
 export type DownstreamEvent = { readonly service: string; readonly receiver: string } & (
   | { readonly kind: 'purge-sent'; readonly outcome: 'confirmed' | 'failed' }
   /** A write or another change has waited for the receiver: until it confirmed, or in vain. `behind`: it was not waited for. */

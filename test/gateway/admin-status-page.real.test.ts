@@ -252,6 +252,7 @@ describeWith('chromium', 'the status page in a browser', () => {
     await count.click()
     await page.getByText(/^Refused \(400\)/).waitFor()
     // The browser itself writes down that a response was a 400.
+    await expect.poll(() => complaints.some((text) => text.includes('400'))).toBe(true)
     complaints.splice(0, complaints.length, ...complaints.filter((text) => !text.includes('400')))
     await page.context().close()
   })
@@ -272,6 +273,7 @@ describeWith('chromium', 'the status page in a browser', () => {
     await page.getByText('The token is sent with each request').waitFor()
     expect(page.url()).toBe(`${gateway.adminAddress}/#tools`)
     // The browser itself writes down that a response was a 401.
+    await expect.poll(() => complaints.some((text) => text.includes('401'))).toBe(true)
     complaints.splice(0, complaints.length, ...complaints.filter((text) => !text.includes('401')))
     expect(complaints).toEqual([])
     await page.context().close()

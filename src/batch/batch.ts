@@ -261,7 +261,7 @@ const batchShare = 0.75
 
 const json = 'application/json; charset=UTF-8'
 
-/** The head of the response to an upstream batch is sent when all its items have run: within the deadline of the batch, and in time for the upstream. */
+/** An upstream batch responds when all its items have run: within the deadline of the batch, and before the timeout of the upstream. */
 const maxUpstreamBatchMs = (...timeouts: readonly number[]): number => {
   const bounds = timeouts.filter((ms) => ms > 0)
   return bounds.length === 0 ? 0 : Math.min(...bounds) / 2

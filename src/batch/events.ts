@@ -17,7 +17,8 @@ export const splitReasons = [
 export type SplitReason = (typeof splitReasons)[number]
 
 /**
- * The outcome of one upstream batch, which the configuration calls a chunk: `answered`; `not-run` = the upstream refused it as a whole and its items were sent one by one;
+ * The outcome of one upstream batch, which the configuration calls a chunk: `answered`; `not-run` = the upstream refused it as a
+ * whole and its items were sent one by one;
  * `limited` = the upstream answered 429; `not-sent` = it did not reach the upstream; `broken` = it is unknown which of its items
  * took effect.
  */

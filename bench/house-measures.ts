@@ -67,12 +67,12 @@ const longFunctions = (sources: readonly Source[], maxLines: number): readonly s
  * slot. `header` is WordPress's and OpenAPI's own word for members of JSON, and stays in their folders.
  */
 const privateWords =
-  /^(notes?|noted|spreads?|spreading|heard|unheard|witness(es|ed)?|statements?|permits?|permitted|remembered|most|least|patience|distrust(ed)?|standings?|findings?|receivers?|sensitivity|withheld|told|outdated|doors?|wings?|overtaken|mend(ed)?|announce(s|d|r)?|announcing|answer(s|ed|able|ing)?|generations?)$/
+  /^(notes?|noted|spreads?|spreading|heard|unheard|witness(es|ed)?|statements?|permits?|permitted|remembered|most|least|patience|distrust(ed)?|standings?|findings?|sensitivity|withheld|told|outdated|doors?|wings?|overtaken|mend(ed)?|announce(s|d|r)?|announcing|answer(s|ed|able|ing)?|generations?)$/
 const quarantineWords = /^(holds?|held)$/
 const fieldWords = /^fields?$/
 /** Names that users have: settings, labels of metrics, JSON of the admin port and lines of the log. */
 const userNames: ReadonlySet<string> = new Set([
-  ...['receiver', 'receivers', 'answered', 'answerBytes', 'finding', 'findings', 'notes', 'announced'],
+  ...['answered', 'answerBytes', 'finding', 'findings', 'notes', 'announced'],
 ])
 const namesOfUsers = /^src\/(admin\/|observability\/event-lines|gateway\/explain\.ts|cli\/cli-ports)/
 const wordsOf = (name: string): readonly string[] =>

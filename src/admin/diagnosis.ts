@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import { parseDuration } from '../config/quantities.ts'
-import type { PurgeTargetStatus } from '../downstream/events.ts'
+import type { ReceiverStatus } from '../downstream/events.ts'
 import { isJsonObject } from '../http/json-text.ts'
 import {
   type History,
@@ -30,7 +30,7 @@ export type ReadinessFacts = {
   /** Services whose change feed cannot be read. */
   readonly silentFeeds: readonly string[]
   /** Services with a cache in front that has not confirmed a purge. */
-  readonly laggingServices: readonly PurgeTargetStatus[]
+  readonly laggingServices: readonly ReceiverStatus[]
   readonly findings: readonly ReadinessIssue[]
 }
 
@@ -50,8 +50,8 @@ export const decideReadiness = (facts: ReadinessFacts): Readiness => ({
     ...(facts.workersMissing ? [{ reason: 'workers' } as const] : []),
     ...facts.silentFeeds.map((service) => ({ reason: 'changes', service }) as const),
     ...facts.laggingServices.map(
-      ({ service, receiver: purgeTarget, address, reason: cause }) =>
-        ({ reason: 'downstream', service, receiver: purgeTarget, address, cause }) as const,
+      ({ service, receiver, address, reason: cause }) =>
+        ({ reason: 'downstream', service, receiver, address, cause }) as const,
     ),
     ...facts.servicesDown.map((service) => ({ reason: 'upstreams', service }) as const),
   ],

@@ -147,22 +147,19 @@ const changeFeeds = (read: ReadSamples) =>
     }
   })
 
-const purgeTargets = (read: ReadSamples) =>
-  addedUp(read('trellis_downstream_behind'), ['service', 'receiver']).map(
-    ({ service, receiver: purgeTarget, count }) => {
-      const purges = (outcome: string): number =>
-        total(matching(read('trellis_downstream_purges_total'), { service, receiver: purgeTarget, outcome }))
-      return {
-        service,
-        receiver: purgeTarget,
-        behind: count > 0,
-        lagSeconds:
-          matching(read('trellis_downstream_lag_seconds'), { service, receiver: purgeTarget })[0]?.value ?? 0,
-        confirmed: purges('confirmed'),
-        failed: purges('failed'),
-      }
-    },
-  )
+const receivers = (read: ReadSamples) =>
+  addedUp(read('trellis_downstream_behind'), ['service', 'receiver']).map(({ service, receiver, count }) => {
+    const purges = (outcome: string): number =>
+      total(matching(read('trellis_downstream_purges_total'), { service, receiver, outcome }))
+    return {
+      service,
+      receiver,
+      behind: count > 0,
+      lagSeconds: matching(read('trellis_downstream_lag_seconds'), { service, receiver })[0]?.value ?? 0,
+      confirmed: purges('confirmed'),
+      failed: purges('failed'),
+    }
+  })
 
 /** Why requests were forwarded or bypassed the cache, and why responses were not stored: the most frequent reasons. */
 const notCached = (read: ReadSamples) =>
@@ -278,7 +275,7 @@ export const statusReport = (
     notCached: notCached(read),
     advice: adviceFor(lostHits(read), { maxBytes: number('trellis_cache_max_bytes') }),
     changes: changeFeeds(read),
-    receivers: purgeTargets(read),
+    receivers: receivers(read),
     refusals: happened(addedUp(read('trellis_refusals_total'), ['service', 'route', 'code'])).slice(
       0,
       maxRows,

@@ -68,7 +68,7 @@ export type Ledger = {
   acknowledge(applied: LedgerPosition, entries: number, writer: string | undefined): void
   /** A member is known to have ended. */
   forget(member: string): Promise<void>
-  /** Sets the receiver of pushes; call it once, before anything else. */
+  /** Sets who gets pushes; call it once, before anything else. */
   listen(take: (push: LedgerPush) => void): void
   /** Ends the connection. `cleanly`: all invalidations are delivered, so the others can remove this member at once. */
   leave(cleanly: boolean): Promise<void>

@@ -22,7 +22,7 @@ export type OpenConfig = Extract<ServiceConfig, { contract: 'open' }>
 export type SiteConfig = Extract<ServiceConfig, { contract: 'site' }>
 export type ChangesConfig = NonNullable<SiteConfig['changes']>
 export type DownstreamConfig = NonNullable<ServiceConfig['downstream']>
-export type PurgeTargetConfig = DownstreamConfig['receivers'][number]
+export type ReceiverConfig = DownstreamConfig['receivers'][number]
 export type AccessConfig = NonNullable<ServiceConfig['access']>
 
 export const targetsOf = ({ upstream: { targets } }: ServiceConfig): readonly string[] =>

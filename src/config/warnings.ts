@@ -94,7 +94,7 @@ function* documentWarnings(service: ServiceConfig): Iterable<ConfigWarning> {
     yield { path: `${path}.resources`, message: 'has no effect without invalidation: structural' }
 }
 
-function* purgeTargetWarnings(service: ServiceConfig, path: string): Iterable<ConfigWarning> {
+function* receiverWarnings(service: ServiceConfig, path: string): Iterable<ConfigWarning> {
   const { downstream } = service
   if (downstream?.key.isSet === false && downstream.receivers.every(({ secret }) => !secret.isSet))
     yield {
@@ -124,7 +124,7 @@ function* serviceWarnings(service: ServiceConfig): Iterable<ConfigWarning> {
       message:
         'is wordpress, with which /wp/v2/posts is /site/v2/posts, and 404: write names: same, unless your clients know these names',
     }
-  yield* purgeTargetWarnings(service, path)
+  yield* receiverWarnings(service, path)
   const jwks = access?.jwt?.jwks ?? ''
   if (jwks.startsWith('http:') && !loopback.test(hostOf(jwks)))
     yield {

@@ -5,10 +5,10 @@ import type { DownstreamConfig } from '../config/config.ts'
 import type { Downstream } from '../exchange/service.ts'
 import { downstreamCacheControl } from '../http/headers/caching-headers.ts'
 import type { HeaderLines } from '../http/headers/header-lines.ts'
-import type { DownstreamEvent, PurgeTargetStatus } from './events.ts'
+import type { DownstreamEvent, ReceiverStatus } from './events.ts'
 import { createOutwardTags } from './outward-tags.ts'
-import { PurgeTarget } from './purge-target.ts'
-import { addressesByDns, PurgeTargets } from './purge-targets.ts'
+import { addressesByDns, Receiver } from './receiver.ts'
+import { ReceiverInstance } from './receiver-instance.ts'
 
 /** What was purged is purged once more, one to two of these later. */
 const againMs = 5_000
@@ -18,10 +18,10 @@ const separators = { 'Surrogate-Key': ' ', xkey: ' ', 'Cache-Tag': ',', 'Cache-G
 /** The tags of a service for receivers, by its configuration alone. */
 export const outwardTagsOf = (
   service: string,
-  { key, receivers: purgeTargets }: Pick<DownstreamConfig, 'key' | 'receivers'>,
+  { key, receivers }: Pick<DownstreamConfig, 'key' | 'receivers'>,
   tagOfAll: string | undefined,
 ) => {
-  const secrets = key.isSet ? [key.reveal()] : purgeTargets.map(({ secret }) => secret.reveal())
+  const secrets = key.isSet ? [key.reveal()] : receivers.map(({ secret }) => secret.reveal())
   return createOutwardTags(service, JSON.stringify(secrets), tagOfAll)
 }
 
@@ -42,13 +42,13 @@ type Purged = 'done' | 'unconfirmed'
 /** The caches in front of one service: what they may store, and the purges that they are sent (docs/decisions/0023-downstream.md). */
 export type ServiceDownstream = Downstream & {
   start(): void
-  /** Would a change with these invalidations wait for a receiver that is behind and must confirm? */
+  /** Would a change with these invalidations wait for a receiver that lags and must confirm? */
   refuses(invalidations: readonly Invalidation[]): boolean
   /** To be awaited before a change is acknowledged, after every gateway has dropped what it reaches. */
   purge(invalidations: readonly Invalidation[]): Promise<Purged>
   /** Purges soon, for a change that another process has made. */
   again(invalidations: readonly Invalidation[]): void
-  statuses(): readonly PurgeTargetStatus[]
+  statuses(): readonly ReceiverStatus[]
   /** Purges everything; closes, and resolves, once it is confirmed and has been sent once more. */
   leave(): Promise<void>
   close(): Promise<void>
@@ -61,20 +61,20 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
   /** Until they have been sent every invalidation. */
   let isLagging = true
   const changed = (): void => {
-    isLagging = purgeTargets.some((purgeTarget) => purgeTarget.isLagging)
+    isLagging = receivers.some((receiver) => receiver.isLagging)
   }
-  const purgeTargets = config.receivers.map((purgeTargetConfig, at) => {
-    const before = config.receivers.slice(0, at).filter(({ type }) => type === purgeTargetConfig.type).length
-    const name = before === 0 ? purgeTargetConfig.type : `${purgeTargetConfig.type}-${before + 1}`
-    const facts = { config: purgeTargetConfig, service, name, changed }
-    return new PurgeTargets({
+  const receivers = config.receivers.map((receiverConfig, at) => {
+    const before = config.receivers.slice(0, at).filter(({ type }) => type === receiverConfig.type).length
+    const name = before === 0 ? receiverConfig.type : `${receiverConfig.type}-${before + 1}`
+    const facts = { config: receiverConfig, service, receiver: name, changed }
+    return new Receiver({
       ...facts,
       addressesOf: addressesByDns,
-      create: (address) => new PurgeTarget({ ...facts, address, everything, clock, random, report }),
-      joined: (target) => target.enqueue([everything]),
+      create: (address) => new ReceiverInstance({ ...facts, address, everything, clock, random, report }),
+      joined: (instance) => instance.enqueue([everything]),
     })
   })
-  const targets = (): readonly PurgeTarget[] => purgeTargets.flatMap((purgeTarget) => purgeTarget.targets)
+  const instances = (): readonly ReceiverInstance[] => receivers.flatMap((receiver) => receiver.instances)
   /** What is sent once more: in the next turn, and in the one after that. */
   let [next, later] = [new Set<string>(), new Set<string>()]
   let timer: NodeJS.Timeout | undefined
@@ -83,7 +83,7 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
 
   const close = async (): Promise<void> => {
     clearInterval(timer)
-    await Promise.all(purgeTargets.map((purgeTarget) => purgeTarget.close()))
+    await Promise.all(receivers.map((receiver) => receiver.close()))
   }
   const remember = (reached: ReadonlySet<string>): void => {
     for (const tag of reached) later.add(tag)
@@ -91,18 +91,18 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
     if (later.size > 2_000) later = new Set([everything])
   }
   const turn = (): void => {
-    if (next.size > 0) for (const target of targets()) target.enqueue(next)
+    if (next.size > 0) for (const instance of instances()) instance.enqueue(next)
     else if (left !== undefined && later.size === 0 && !isLagging) void close().then(left)
     next = later
     later = new Set()
   }
   const purgeAll = async (reached: ReadonlySet<string>): Promise<Purged> => {
-    await Promise.all([sleep(config.settleMs), ...purgeTargets.map((purgeTarget) => purgeTarget.refresh())])
+    await Promise.all([sleep(config.settleMs), ...receivers.map((receiver) => receiver.refresh())])
     remember(reached)
     const ends = await Promise.all(
-      targets().map(async (target) => ({ end: await target.purge(reached), target })),
+      instances().map(async (instance) => ({ end: await instance.purge(reached), instance })),
     )
-    const lacks = ends.some(({ end, target }) => end !== 'confirmed' && target.onFailure === 'refuse')
+    const lacks = ends.some(({ end, instance }) => end !== 'confirmed' && instance.onFailure === 'refuse')
     return lacks ? 'unconfirmed' : 'done'
   }
   const line = (outwardTags: readonly string[]): string =>
@@ -118,7 +118,7 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
       return [config.tags, line(tags.of(storedTags)), ...downstreamCacheControl(`max-age=${seconds}`)]
     },
     start: () => {
-      for (const purgeTarget of purgeTargets) purgeTarget.start()
+      for (const receiver of receivers) receiver.start()
       // Responses of an earlier configuration, whose tags are others, may be on their way.
       void purgeAll(new Set([everything]))
       timer = setInterval(turn, againMs)
@@ -126,18 +126,18 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
     },
     refuses: (invalidations) =>
       isLagging &&
-      purgeTargets.some((purgeTarget) => purgeTarget.isLagging && purgeTarget.onFailure === 'refuse') &&
+      receivers.some((receiver) => receiver.isLagging && receiver.onFailure === 'refuse') &&
       tags.reached(invalidations).size > 0,
     purge: async (invalidations) => {
       const reached = tags.reached(invalidations)
       if (reached.size === 0) return 'done'
       const purged = purgeAll(reached)
-      return purgeTargets.every((purgeTarget) => purgeTarget.isLagging && purgeTarget.onFailure === 'lag')
+      return receivers.every((receiver) => receiver.isLagging && receiver.onFailure === 'lag')
         ? 'done'
         : purged
     },
     again: (invalidations) => remember(tags.reached(invalidations)),
-    statuses: () => purgeTargets.flatMap((purgeTarget) => purgeTarget.statuses()),
+    statuses: () => receivers.flatMap((receiver) => receiver.statuses()),
     leave: async () => {
       await purgeAll(new Set([everything]))
       await new Promise<void>((resolve) => {

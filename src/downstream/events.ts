@@ -1,4 +1,4 @@
-/** `receiver`: the type of the purge target, with a number where a service has several of one type. */
+/** `receiver`: the type of the receiver, with a number where a service has several of one type. */
 export type DownstreamEvent = { readonly service: string; readonly receiver: string } & (
   | { readonly kind: 'purge-sent'; readonly outcome: 'confirmed' | 'failed' }
   /** A write or another change has waited for the receiver: until it confirmed, or in vain. `behind`: it was not waited for. */
@@ -12,14 +12,14 @@ export type DownstreamEvent = { readonly service: string; readonly receiver: str
 )
 
 /**
- * The state of a receiver, or of one of its instances, which `address` names. `reason`: why it is behind. `lagSeconds`: since when
- * something is unconfirmed or the receiver away; 0 when neither is.
+ * The state of a receiver, or of one of its instances, which `address` names. `reason`: why it lags. `lagSeconds`: since when
+ * a purge is unconfirmed or the receiver cannot be reached; 0 when neither is.
  */
-export type PurgeTargetStatus = {
+export type ReceiverStatus = {
   readonly service: string
   readonly receiver: string
   readonly address: string | undefined
-  readonly behind: boolean
+  readonly isLagging: boolean
   readonly reason: string | undefined
   readonly lagSeconds: number
 }

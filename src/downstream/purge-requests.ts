@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { PurgeTargetConfig } from '../config/config.ts'
+import type { ReceiverConfig } from '../config/config.ts'
 import { isJsonObject, parsedJson } from '../http/json-text.ts'
 
 export type CachePurge = {
@@ -47,7 +47,7 @@ const createSequence = (now: () => number) => {
  * https://developers.cloudflare.com/api/resources/cache/methods/purge/ (100 tags in a request). `everything`: see outward-tags.ts.
  */
 export const createDialect = (
-  { type, url, secret, service, zone }: PurgeTargetConfig,
+  { type, url, secret, service, zone }: ReceiverConfig,
   everything: string,
   now: () => number,
 ): PurgeDialect => {

@@ -1,7 +1,7 @@
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { buildConnector, Client } from 'undici'
 import { type Clock, withTimeout } from '../clock.ts'
-import type { PurgeTargetConfig } from '../config/config.ts'
+import type { ReceiverConfig } from '../config/config.ts'
 import { readBody } from '../http/bodies/read-body.ts'
 import { retryAfterMs } from '../http/headers/retry-after.ts'
 import { discard } from '../http/message.ts'
@@ -48,7 +48,7 @@ const lookupOf =
  * `address`: of one instance, where the name in the URL has several.
  */
 export const createSender = (
-  config: PurgeTargetConfig,
+  config: ReceiverConfig,
   confirms: (content: string) => boolean,
   address: string | undefined,
   clock: Pick<Clock, 'now'>,

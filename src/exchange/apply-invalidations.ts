@@ -1,7 +1,7 @@
 import type { Cache } from '../cache/cache.ts'
 import type { Invalidation } from '../cache/invalidation.ts'
 import type { ValidatedContext } from './request-context.ts'
-import { publicFront, type Service } from './service.ts'
+import { publicPrefix, type Service } from './service.ts'
 import { type Reaching, reachedBy } from './write/write-invalidations.ts'
 
 type Invalidator = Parameters<Cache['invalidate']>[1]
@@ -62,7 +62,7 @@ const urlsShowing = (
 ): readonly string[] =>
   cache.someTargets(tags, maxUrls).map(
     ({ service: name, host, target }) =>
-      publicFront(
+      publicPrefix(
         services.find((service) => service.name === name),
         host,
       ) + target,

@@ -105,7 +105,7 @@ export const changedResponse = (response: GatewayResponse, service: Service | un
 }
 
 /** What stands in front of the targets of a service: its mount, with hosts behind the URL of the host. */
-export const publicFront = (
+export const publicPrefix = (
   service: Pick<Service, 'hosts' | 'mount' | 'address'> | undefined,
   host: string,
 ): string => {

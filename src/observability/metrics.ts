@@ -1,6 +1,6 @@
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
 import type { WorkersStatus } from '../cluster/worker-link.ts'
-import type { PurgeTargetStatus } from '../downstream/events.ts'
+import type { ReceiverStatus } from '../downstream/events.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { ChangeFeeds } from '../wordpress/changes/change-feeds.ts'
 import { type Labels, type MetricRow, requestSeconds, withLabel } from './metrics/metric-row.ts'
@@ -36,7 +36,7 @@ type ScrapeSource = {
   /** Where services report changes. */
   readonly changes?: ChangeFeeds['statuses']
   /** Caches in front of the gateway. */
-  readonly receivers?: () => readonly PurgeTargetStatus[]
+  readonly receivers?: () => readonly ReceiverStatus[]
   /** Where several processes share the port. */
   readonly workers?: () => Omit<WorkersStatus, 'complete'>
 }
@@ -103,16 +103,16 @@ const readChanges = (families: Families, feeds: ReturnType<ChangeFeeds['statuses
   }
 }
 
-const readPurgeTargets = (families: Families, purgeTargets: readonly PurgeTargetStatus[]): void => {
+const readReceivers = (families: Families, receivers: readonly ReceiverStatus[]): void => {
   families.downstreamBehind.clear()
   families.downstreamLag.clear()
-  for (const { service, receiver: purgeTarget, behind, lagSeconds } of purgeTargets) {
+  for (const { service, receiver, isLagging, lagSeconds } of receivers) {
     const [isBehind, lag] = [
-      families.downstreamBehind.series({ service, receiver: purgeTarget }),
-      families.downstreamLag.series({ service, receiver: purgeTarget }),
+      families.downstreamBehind.series({ service, receiver }),
+      families.downstreamLag.series({ service, receiver }),
     ]
     // Of several instances the worst: a label for each would be unbounded over time.
-    isBehind.value = Math.max(isBehind.value, behind ? 1 : 0)
+    isBehind.value = Math.max(isBehind.value, isLagging ? 1 : 0)
     lag.value = Math.max(lag.value, lagSeconds)
   }
 }
@@ -143,7 +143,7 @@ const readSource = (families: Families, source: ScrapeSource): void => {
   families.cacheMaxBytes.series({}).value = cache.maxBytes
   readUpstreams(families, source.upstreams(), source.replacedUpstreams?.() ?? [])
   readChanges(families, source.changes?.() ?? [])
-  readPurgeTargets(families, source.receivers?.() ?? [])
+  readReceivers(families, source.receivers?.() ?? [])
   readWorkers(families, source)
 }
 

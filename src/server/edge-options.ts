@@ -7,7 +7,7 @@ import type { Service } from '../exchange/service.ts'
 import type { RequestHeaders } from '../http/headers/header-lines.ts'
 import type { BufferedBytes } from './buffered-bytes.ts'
 import type { HostCertificate } from './listener/certificates.ts'
-import type { FrontOptions } from './listener/front.ts'
+import type { EdgeGuardOptions } from './listener/guard.ts'
 import type { Revocations } from './revocations.ts'
 import type { UnreadResponses } from './unread-responses.ts'
 import type { WebSockets } from './websockets.ts'
@@ -25,7 +25,7 @@ export type RefusedEarly = {
 }
 
 /** What the handlers of one configuration are created from. */
-export type EdgeOptions = Pick<FrontOptions, 'poisoned' | 'report' | 'turnedAway'> & {
+export type EdgeOptions = Pick<EdgeGuardOptions, 'poisoned' | 'report' | 'turnedAway'> & {
   refusedEarly(refusal: RefusedEarly): void
   readonly websockets: Pick<WebSockets, 'count'>
   readonly revocations: Pick<Revocations, 'watch'>

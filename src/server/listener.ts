@@ -90,7 +90,7 @@ const build = (
     // TCP notices that the reader of a silent event stream is gone.
     keepAlive: true,
     keepAliveInitialDelay: 60_000,
-    // front.ts checks Host, and answers in the format of the service.
+    // guard.ts checks Host, and answers in the format of the service.
     requireHostHeader: false,
   }
   const { certificate } = options

@@ -79,7 +79,7 @@ export const asksServer = ({ method, url }: IncomingMessage): boolean =>
 
 const connectionHeader: ReadonlySet<string> = new Set(['connection'])
 
-/** Ignores all later requests on this connection; see front.ts. */
+/** Ignores all later requests on this connection; see guard.ts. */
 export const poison = (poisoned: Set<Socket>, socket: Socket): void => {
   poisoned.add(socket)
   socket.once('close', () => poisoned.delete(socket))

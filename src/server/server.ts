@@ -10,7 +10,7 @@ import { createRoutes, type RoutesOptions } from './edge/routes.ts'
 import { ServiceChoices, serviceOf } from './edge/service-choices.ts'
 import type { EdgeOptions } from './edge-options.ts'
 import { createCoverage } from './listener/certificates.ts'
-import { createFront, type Front, type FrontOptions } from './listener/front.ts'
+import { createEdgeGuard, type EdgeGuard, type EdgeGuardOptions } from './listener/guard.ts'
 import { ResponseSender } from './send/response-sender.ts'
 import { createHandshake } from './websocket/handshake.ts'
 
@@ -24,7 +24,7 @@ const createRequestIds = (): (() => string) => {
   }
 }
 
-export type Edge = Front & { close(): Promise<void> }
+export type Edge = EdgeGuard & { close(): Promise<void> }
 
 /** Takes the response out of Fastify's hands: the gateway writes head and content itself. */
 const hijacked = (reply: FastifyReply): ServerResponse => {
@@ -71,11 +71,11 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
         content: undefined,
       }),
   })
-  const refuse: FrontOptions['refuse'] = (incoming, outgoing, error) => {
+  const refuse: EdgeGuardOptions['refuse'] = (incoming, outgoing, error) => {
     early.set(incoming, error)
     take(incoming, outgoing)
   }
-  const openWebSocket: FrontOptions['openWebSocket'] = (incoming, outgoing, head) => {
+  const openWebSocket: EdgeGuardOptions['openWebSocket'] = (incoming, outgoing, head) => {
     const service = serviceOf(choices.ofUpgrade(incoming))
     if (service === undefined) take(incoming, outgoing)
     else if (!service.websockets) refuse(incoming, outgoing, new GatewayError('websockets_off'))
@@ -84,12 +84,12 @@ export const createEdge = async (options: EdgeOptions): Promise<Edge> => {
       upgrade(incoming, incoming.socket, head)
     }
   }
-  const front = createFront({
+  const guard = createEdgeGuard({
     ...options,
     ...{ choices, take, refuse },
     refusedEarly: (...refusal) => refusals.report(...refusal),
     isCovered: createCoverage(options.certificates),
     openWebSocket: hasWebSockets ? openWebSocket : undefined,
   })
-  return { ...front, close }
+  return { ...guard, close }
 }

@@ -47,15 +47,15 @@ const policyViolation = 1008
 const closeCode = (why: WebSocketOutcome): number => (why === 'revoked' ? policyViolation : goingAway)
 const abnormal = 1006
 
-/** @fastify/http-proxy sends without waiting: while more than this waits for a receiver, nothing is read for it. */
+/** @fastify/http-proxy sends without waiting: while more than this waits for one side, nothing is read from the other. */
 const maxBufferedBytes = 256 * 1024
-/** `ws` does not say when a receiver has read. */
+/** `ws` does not say when a peer has read. */
 const pollIntervalMs = 5
 
 const isFull = (to: WebSocket): boolean =>
   to.readyState === to.CONNECTING || (to.readyState === to.OPEN && to.bufferedAmount > maxBufferedBytes)
 
-/** Stops reading from a sender for as long as its receiver holds too much. */
+/** Stops reading from one side for as long as too much waits for the other. */
 const pause = (from: WebSocket, to: WebSocket): void => {
   if (from.isPaused || !isFull(to)) return
   // What has been read already is sent on: each message adds a listener while the library connects.

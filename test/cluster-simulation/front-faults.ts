@@ -3,7 +3,7 @@ import { faultIn as of } from './fault-in.ts'
 
 const broadcast = of('gateway/parts/broadcast.ts')
 const downstream = of('downstream/downstream.ts')
-const purgeTarget = of('downstream/purge-target.ts')
+const receiver = of('downstream/receiver-instance.ts')
 const exchangeRead = of('exchange/read.ts')
 
 /** What a cache in front of all gateways may store, and when it is purged. */
@@ -66,12 +66,12 @@ export const frontFaults: readonly ProtocolFault[] = [
     'const all = new Set([everything, ...tags.map(outward)])',
     'const all = new Set([everything])',
   ),
-  purgeTarget(
+  receiver(
     'front: a purge that failed counts as confirmed',
     '      await this.#failed(error)\n      return\n',
     '      await this.#failed(error)\n',
   ),
-  purgeTarget(
+  receiver(
     'front: a purge that failed is not sent again',
     'this.#add(error instanceof Restarted ? [this.#options.everything] : tags)',
     'if (error instanceof Restarted) this.#add([this.#options.everything])',

@@ -31,7 +31,7 @@ const lacking = ({ type, url, secret: key, service, zone }: Named): string | und
   return type === 'cloudflare' && zone === '' ? 'zone' : undefined
 }
 
-const purgeTarget = z
+const receiver = z
   .strictObject({
     type: oneOf(types).describe('Kind of the receiver'),
     url: optionalUrl
@@ -64,10 +64,10 @@ const purgeTarget = z
     const message = `a receiver of type ${payload.value.type} requires ${key}`
     payload.issues.push({ code: 'custom', message, input: payload.value })
   })
-  .transform((purgeTarget) =>
+  .transform((receiver) =>
     inMs('timeout')({
-      ...purgeTarget,
-      url: purgeTarget.url === '' ? (networks[purgeTarget.type] ?? '') : purgeTarget.url,
+      ...receiver,
+      url: receiver.url === '' ? (networks[receiver.type] ?? '') : receiver.url,
     }),
   )
 
@@ -89,7 +89,7 @@ export const downstream = z
         'Secret. Key of the tags, the same for all gateways; empty = made of the secrets of the receivers',
       ),
     receivers: z
-      .array(purgeTarget)
+      .array(receiver)
       .min(1)
       .max(16)
       .describe('Caches that are purged before a write is acknowledged'),

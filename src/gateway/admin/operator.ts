@@ -6,7 +6,7 @@ import type { Purge } from '../../cache/invalidation.ts'
 import { tagsReachedBy, upstreamTagName } from '../../cache/tagger.ts'
 import type { Config } from '../../config/config.ts'
 import { shownConfig } from '../../config/redacted-config.ts'
-import { publicFront, type Service } from '../../exchange/service.ts'
+import { publicPrefix, type Service } from '../../exchange/service.ts'
 import { requestHeader } from '../../http/headers/header-lines.ts'
 import { targetParts } from '../../http/targets.ts'
 import type { History, PurgeRecord } from '../../observability/history.ts'
@@ -257,7 +257,7 @@ const orders = { size: 'bytes', hits: 'hits', age: 'age' } as const
 /** An entry under its public path, or its URL where a service has hosts. Entries of a credential show neither target nor content. */
 const shownEntry = (entry: CacheEntry, services: ReadonlyMap<string, Service>): unknown => {
   const { target, tags, host, ...facts } = entry
-  const path = publicFront(services.get(entry.service), host) + target
+  const path = publicPrefix(services.get(entry.service), host) + target
   return entry.partition === 'public'
     ? { ...facts, url: path, tags }
     : { ...facts, url: targetParts(path).path, tags: [] }

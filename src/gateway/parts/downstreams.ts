@@ -3,7 +3,7 @@ import type { Clock } from '../../clock.ts'
 import { type DownstreamConfig, type ServiceConfig, servesEveryReader } from '../../config/config.ts'
 import { sameSettings } from '../../config/same-settings.ts'
 import { createDownstream, type ServiceDownstream } from '../../downstream/downstream.ts'
-import type { DownstreamEvent, PurgeTargetStatus } from '../../downstream/events.ts'
+import type { DownstreamEvent, ReceiverStatus } from '../../downstream/events.ts'
 import type { Service } from '../../exchange/service.ts'
 import type { Log } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
@@ -29,7 +29,7 @@ export type Downstreams = {
   of(config: ServiceConfig, contract: Contract): ServiceDownstream | undefined
   /** Starts those of the configuration in use, and ends all others. */
   use(services: readonly Service[]): void
-  /** Does a cache in front that must confirm purges lag behind? */
+  /** Does a cache in front that must confirm purges lag? */
   refuses(invalidations: readonly Invalidation[]): boolean
   /** `unconfirmed`: a cache in front without which nothing is acknowledged has not confirmed. */
   purge(invalidations: readonly Invalidation[]): Promise<'confirmed' | 'unconfirmed'>
@@ -37,7 +37,7 @@ export type Downstreams = {
   changedElsewhere(invalidations: readonly Invalidation[]): void
   /** What receivers have stored under tags that it no longer has. */
   stale(invalidations: readonly Invalidation[]): void
-  statuses(): readonly PurgeTargetStatus[]
+  statuses(): readonly ReceiverStatus[]
   close(): Promise<void>
 }
 
@@ -45,7 +45,7 @@ export type Downstreams = {
 export const connectDownstreams = ({ clock, metrics, logger }: DownstreamParts): Downstreams => {
   let downstreams: readonly RunningDownstream[] = []
   let used: readonly ServiceDownstream[] = []
-  /** Of services that a reload has removed: their receivers are asked until they have dropped everything of them. */
+  /** Of services that a reload has removed: their receivers are purged until they have dropped everything of them. */
   let leaving: readonly RunningDownstream[] = []
 
   const report = (event: DownstreamEvent): void => {

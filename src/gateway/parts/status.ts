@@ -60,7 +60,7 @@ export class GatewayStatus {
         .statuses()
         .filter(({ state }) => state !== 'heard')
         .map(({ service }) => service),
-      laggingServices: downstreams.statuses().filter(({ behind }) => behind),
+      laggingServices: downstreams.statuses().filter(({ isLagging }) => isLagging),
       findings: [
         ...configWarnings(current.config).map(({ path }) => ({ finding: 'config', setting: path }) as const),
         ...[...this.#issues.values()].map(({ service, kind }) => ({ finding: kind, service })),

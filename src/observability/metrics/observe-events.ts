@@ -266,13 +266,10 @@ const createChangesObserver = (families: Families) =>
 
 const createDownstreamObserver = (families: Families) =>
   observer<DownstreamEvent>({
-    'purge-sent': ({ service, receiver: purgeTarget, outcome }) =>
-      add(families.downstreamPurges.series({ service, receiver: purgeTarget, outcome })),
-    'purge-awaited': ({ service, receiver: purgeTarget, outcome, waitedSeconds }) =>
-      observeValue(
-        families.downstreamWait.series({ service, receiver: purgeTarget, outcome }),
-        waitedSeconds,
-      ),
+    'purge-sent': ({ service, receiver, outcome }) =>
+      add(families.downstreamPurges.series({ service, receiver, outcome })),
+    'purge-awaited': ({ service, receiver, outcome, waitedSeconds }) =>
+      observeValue(families.downstreamWait.series({ service, receiver, outcome }), waitedSeconds),
     'receiver-behind': uncounted,
     'receiver-caught-up': uncounted,
   })

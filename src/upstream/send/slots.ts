@@ -293,7 +293,7 @@ export class Slots {
   }
 }
 
-/** The slots, with the clock and the receiver of events. */
+/** The slots, with the clock and the function that gets events. */
 type SlotDeps = {
   readonly options: { readonly service: string }
   readonly clock: Clock

@@ -1,25 +1,25 @@
 import { lookup } from 'node:dns/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { PurgeTargetConfig } from '../config/config.ts'
-import type { PurgeTargetStatus } from './events.ts'
-import type { PurgeTarget } from './purge-target.ts'
+import type { ReceiverConfig } from '../config/config.ts'
+import type { ReceiverStatus } from './events.ts'
+import type { ReceiverInstance } from './receiver-instance.ts'
 
 /** The name of a front end is looked up as often: this bounds how long a new instance goes unseen. */
 const lookupMs = 1_000
-/** Instances of one purge target; further ones are sent nothing, and the target counts as lagging. */
+/** Instances of one receiver; with more the receiver lags, and those beyond the limit are sent nothing. */
 const maxInstances = 64
 
-type PurgeTargetsOptions = {
-  readonly config: PurgeTargetConfig
+type ReceiverOptions = {
+  readonly config: ReceiverConfig
   readonly service: string
-  readonly name: string
+  readonly receiver: string
   /** All addresses of a host name. */
   readonly addressesOf: (hostname: string) => Promise<readonly string[]>
   /** `address`: of one instance; undefined for what answers at the URL. */
-  create(address: string | undefined): PurgeTarget
+  create(address: string | undefined): ReceiverInstance
   /** An instance has joined, and is to be sent everything. */
-  joined(target: PurgeTarget): void
-  /** It is behind now, or no longer. */
+  joined(instance: ReceiverInstance): void
+  /** The receiver lags now, or no longer. */
   changed(): void
 }
 
@@ -29,32 +29,32 @@ export const addressesByDns = async (hostname: string): Promise<readonly string[
 }
 
 /** What one configured receiver stands for: one URL, or each instance that its name resolves to. */
-export class PurgeTargets {
-  readonly #options: PurgeTargetsOptions
-  #targets: readonly PurgeTarget[]
+export class Receiver {
+  readonly #options: ReceiverOptions
+  #instances: readonly ReceiverInstance[]
   /** Why its instances are not known. */
   #unknown: string | undefined
   #timer: NodeJS.Timeout | undefined
   #lookup: Promise<void> | undefined
   #isClosed = false
 
-  constructor(options: PurgeTargetsOptions) {
+  constructor(options: ReceiverOptions) {
     this.#options = options
     const isOne = options.config.instances === 'one'
-    this.#targets = isOne ? [options.create(undefined)] : []
+    this.#instances = isOne ? [options.create(undefined)] : []
     this.#unknown = isOne ? undefined : 'not-resolved'
   }
 
-  get onFailure(): PurgeTargetConfig['onFailure'] {
+  get onFailure(): ReceiverConfig['onFailure'] {
     return this.#options.config.onFailure
   }
 
-  get targets(): readonly PurgeTarget[] {
-    return this.#targets
+  get instances(): readonly ReceiverInstance[] {
+    return this.#instances
   }
 
   get isLagging(): boolean {
-    return this.#unknown !== undefined || this.#targets.some((target) => target.isLagging)
+    return this.#unknown !== undefined || this.#instances.some((instance) => instance.isLagging)
   }
 
   start(): void {
@@ -78,17 +78,17 @@ export class PurgeTargets {
     wait.abort()
   }
 
-  statuses(): readonly PurgeTargetStatus[] {
-    const { service, name: purgeTarget } = this.#options
-    const all = this.#targets.map((target) => target.status())
+  statuses(): readonly ReceiverStatus[] {
+    const { service, receiver } = this.#options
+    const all = this.#instances.map((instance) => instance.status())
     if (this.#unknown === undefined) return all
     return [
       ...all,
       {
         service,
-        receiver: purgeTarget,
+        receiver,
         address: undefined,
-        behind: true,
+        isLagging: true,
         reason: this.#unknown,
         lagSeconds: 0,
       },
@@ -98,7 +98,7 @@ export class PurgeTargets {
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#timer)
-    await Promise.all(this.#targets.map((target) => target.close()))
+    await Promise.all(this.#instances.map((instance) => instance.close()))
   }
 
   #discover(): Promise<void> {
@@ -124,16 +124,16 @@ export class PurgeTargets {
     const before = this.#unknown
     this.#unknown = addresses.length > maxInstances ? 'too-many-instances' : undefined
     const used = addresses.slice(0, maxInstances)
-    const known = new Set(this.#targets.map(({ address }) => address))
+    const known = new Set(this.#instances.map(({ address }) => address))
     const joining = used
       .filter((address) => !known.has(address))
       .map((address) => this.#options.create(address))
-    const leaving = this.#targets.filter(({ address }) => address !== undefined && !used.includes(address))
+    const leaving = this.#instances.filter(({ address }) => address !== undefined && !used.includes(address))
     if (joining.length === 0 && leaving.length === 0 && before === this.#unknown) return
-    this.#targets = [...this.#targets.filter((target) => !leaving.includes(target)), ...joining]
+    this.#instances = [...this.#instances.filter((instance) => !leaving.includes(instance)), ...joining]
     // Before the purge is sent: until it has confirmed, nothing may be stored.
     this.#options.changed()
-    for (const target of joining) this.#options.joined(target)
-    for (const target of leaving) void target.close()
+    for (const instance of joining) this.#options.joined(instance)
+    for (const instance of leaving) void instance.close()
   }
 }

@@ -1,14 +1,14 @@
 import { afterEach, expect, test } from 'vitest'
-import type { PurgeTarget } from '../../../src/downstream/purge-target.ts'
-import { PurgeTargets } from '../../../src/downstream/purge-targets.ts'
+import { Receiver } from '../../../src/downstream/receiver.ts'
+import type { ReceiverInstance } from '../../../src/downstream/receiver-instance.ts'
 import { checkConfig } from '../../../src/gateway/load-config.ts'
 
-const opened: PurgeTargets[] = []
+const opened: Receiver[] = []
 afterEach(async () => {
-  for (const targets of opened.splice(0)) await targets.close()
+  for (const receiver of opened.splice(0)) await receiver.close()
 })
 
-const receiver = async (instances: string) => {
+const receiverConfig = async (instances: string) => {
   const file = {
     services: {
       blog: {
@@ -34,11 +34,11 @@ const start = async (addresses: string[], instances = 'dns') => {
     release = resolve
   })
   const state = { fails: false, lookups: 0, joined: [] as (string | undefined)[], closed: [] as string[] }
-  const behind = new Set<string>()
-  const targets = new PurgeTargets({
-    config: await receiver(instances),
+  const lagging = new Set<string>()
+  const receiver = new Receiver({
+    config: await receiverConfig(instances),
     service: 'blog',
-    name: 'webhook',
+    receiver: 'webhook',
     addressesOf: async () => {
       state.lookups += 1
       await resolved
@@ -46,26 +46,26 @@ const start = async (addresses: string[], instances = 'dns') => {
       return [...addresses]
     },
     create: (address = '') => {
-      behind.add(address)
+      lagging.add(address)
       return {
         address,
         get isLagging() {
-          return behind.has(address)
+          return lagging.has(address)
         },
         status: () => ({ address }),
         close: async () => void state.closed.push(address),
-      } as unknown as PurgeTarget
+      } as unknown as ReceiverInstance
     },
     joined: ({ address }) => state.joined.push(address),
     changed: () => undefined,
   })
-  opened.push(targets)
-  targets.start()
-  expect(targets.isLagging).toBe(true)
+  opened.push(receiver)
+  receiver.start()
+  expect(receiver.isLagging).toBe(true)
   if (instances === 'dns')
-    expect(targets.statuses()).toMatchObject([{ behind: true, reason: 'not-resolved' }])
+    expect(receiver.statuses()).toMatchObject([{ isLagging: true, reason: 'not-resolved' }])
   release()
-  return { targets, state, confirm: (address: string) => behind.delete(address) }
+  return { receiver, state, confirm: (address: string) => lagging.delete(address) }
 }
 
 const lookedUpAgain = async ({ state }: Awaited<ReturnType<typeof start>>): Promise<void> => {
@@ -73,26 +73,26 @@ const lookedUpAgain = async ({ state }: Awaited<ReturnType<typeof start>>): Prom
   await expect.poll(() => state.lookups).toBeGreaterThan(before + 1)
 }
 
-test('is behind until its name is resolved, and until each instance has confirmed', async () => {
+test('lags until its name is resolved, and until each instance has confirmed', async () => {
   const stage = await start(['10.0.0.1', '10.0.0.2'])
   await expect.poll(() => stage.state.joined).toEqual(['10.0.0.1', '10.0.0.2'])
   stage.confirm('10.0.0.1')
-  expect(stage.targets.isLagging).toBe(true)
+  expect(stage.receiver.isLagging).toBe(true)
   stage.confirm('10.0.0.2')
-  expect(stage.targets.isLagging).toBe(false)
+  expect(stage.receiver.isLagging).toBe(false)
 })
 
-test('an instance that joins is behind and told; one that leaves is closed', async () => {
+test('an instance that joins lags, and is sent everything; one that leaves is closed', async () => {
   const addresses = ['10.0.0.1']
   const stage = await start(addresses)
   await expect.poll(() => stage.state.joined).toEqual(['10.0.0.1'])
   stage.confirm('10.0.0.1')
   addresses.push('10.0.0.2')
   await expect.poll(() => stage.state.joined).toEqual(['10.0.0.1', '10.0.0.2'])
-  expect(stage.targets.isLagging).toBe(true)
+  expect(stage.receiver.isLagging).toBe(true)
   addresses.shift()
   await expect.poll(() => stage.state.closed).toEqual(['10.0.0.1'])
-  expect(stage.targets.targets.map(({ address }) => address)).toEqual(['10.0.0.2'])
+  expect(stage.receiver.instances.map(({ address }) => address)).toEqual(['10.0.0.2'])
 })
 
 test('a name that resolves to nothing for a while loses no instance', async () => {
@@ -101,19 +101,19 @@ test('a name that resolves to nothing for a while loses no instance', async () =
   stage.state.fails = true
   await lookedUpAgain(stage)
   expect(stage.state.closed).toEqual([])
-  expect(stage.targets.targets).toHaveLength(1)
+  expect(stage.receiver.instances).toHaveLength(1)
 })
 
-test('more than 64 instances are not told: the receiver is behind, and says why', async () => {
+test('more than 64 instances are sent nothing: the receiver lags, and says why', async () => {
   const stage = await start(Array.from({ length: 65 }, (_, at) => `10.0.0.${at}`))
   await expect.poll(() => stage.state.joined.length).toBe(64)
   for (let at = 0; at < 64; at += 1) stage.confirm(`10.0.0.${at}`)
-  expect(stage.targets.isLagging).toBe(true)
-  expect(stage.targets.statuses().at(-1)).toMatchObject({ reason: 'too-many-instances' })
+  expect(stage.receiver.isLagging).toBe(true)
+  expect(stage.receiver.statuses().at(-1)).toMatchObject({ reason: 'too-many-instances' })
 })
 
 test('one process at a URL is looked up by nobody', async () => {
   const stage = await start(['10.0.0.1'], 'one')
-  expect(stage.targets.targets).toHaveLength(1)
+  expect(stage.receiver.instances).toHaveLength(1)
   expect(stage.state.lookups).toBe(0)
 })

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../clock.ts'
-import type { PurgeTargetConfig } from '../config/config.ts'
-import type { DownstreamEvent, PurgeTargetStatus } from './events.ts'
+import type { ReceiverConfig } from '../config/config.ts'
+import type { DownstreamEvent, ReceiverStatus } from './events.ts'
 import { createDialect, type PurgeDialect } from './purge-requests.ts'
 import { causeOf, createSender, Unconfirmed } from './purge-sender.ts'
 
@@ -20,18 +20,18 @@ class Restarted extends Unconfirmed {
   }
 }
 
-type PurgeTargetOptions = {
-  readonly config: PurgeTargetConfig
+type ReceiverInstanceOptions = {
+  readonly config: ReceiverConfig
   readonly service: string
-  readonly name: string
+  readonly receiver: string
   /** Of one instance of several behind the name in the URL. */
   readonly address: string | undefined
-  /** The tag of everything of the service. */
+  /** The tag of everything that the service has stored. */
   readonly everything: string
   readonly clock: Clock
   readonly random: () => number
   readonly report: (event: DownstreamEvent) => void
-  /** It is behind now, or no longer. */
+  /** The instance lags now, or no longer. */
   readonly changed: () => void
 }
 
@@ -45,8 +45,8 @@ type PurgeEnd = 'confirmed' | 'late' | 'behind'
  * Sends purges to one receiver, one request at a time, until each is confirmed. A confirmation by another process than before counts
  * only for a purge of everything, which is sent at once.
  */
-export class PurgeTarget {
-  readonly #options: PurgeTargetOptions
+export class ReceiverInstance {
+  readonly #options: ReceiverInstanceOptions
   readonly #dialect: PurgeDialect
   readonly #sender: ReturnType<typeof createSender>
   readonly #closing = new AbortController()
@@ -58,11 +58,11 @@ export class PurgeTarget {
   #since: number | undefined
   #running: Promise<void> | undefined
   #failures = 0
-  /** Why it is behind. Until the first purge of everything is confirmed it is: an earlier process may have left some unsent. */
+  /** Why it lags. It does until the first purge of everything is confirmed: an earlier process may have left some purges unsent. */
   #reason: string | undefined = 'start'
   #process: string | undefined
 
-  constructor(options: PurgeTargetOptions) {
+  constructor(options: ReceiverInstanceOptions) {
     this.#options = options
     const { config, everything, clock, address } = options
     this.#dialect = createDialect(config, everything, clock.now)
@@ -71,7 +71,7 @@ export class PurgeTarget {
     this.#heartbeat.unref()
   }
 
-  get onFailure(): PurgeTargetConfig['onFailure'] {
+  get onFailure(): ReceiverConfig['onFailure'] {
     return this.#options.config.onFailure
   }
 
@@ -83,13 +83,13 @@ export class PurgeTarget {
     return this.#options.address
   }
 
-  status(): PurgeTargetStatus {
-    const { service, name: purgeTarget, address, clock } = this.#options
+  status(): ReceiverStatus {
+    const { service, receiver, address, clock } = this.#options
     return {
       service,
-      receiver: purgeTarget,
+      receiver,
       address,
-      behind: this.isLagging,
+      isLagging: this.isLagging,
       reason: this.#reason,
       lagSeconds: this.#since === undefined ? 0 : (clock.monotonic() - this.#since) / 1000,
     }
@@ -102,7 +102,7 @@ export class PurgeTarget {
 
   /** Sends the tags; resolves when they are confirmed, or nobody waits any longer. */
   async purge(tags: ReadonlySet<string>): Promise<PurgeEnd> {
-    const { service, name: purgeTarget, clock, report } = this.#options
+    const { service, receiver, clock, report } = this.#options
     const began = clock.monotonic()
     let outcome: PurgeEnd = 'behind'
     if (this.isLagging && this.onFailure === 'lag') this.enqueue(tags)
@@ -111,11 +111,11 @@ export class PurgeTarget {
       if (outcome === 'late') this.#setLagging('late')
     }
     const waitedSeconds = (clock.monotonic() - began) / 1000
-    report({ kind: 'purge-awaited', service, receiver: purgeTarget, outcome, waitedSeconds })
+    report({ kind: 'purge-awaited', service, receiver, outcome, waitedSeconds })
     return outcome
   }
 
-  /** Lets what waits be sent first, unless the receiver is behind. */
+  /** Lets what waits be sent first, unless the instance lags. */
   async close(): Promise<void> {
     clearInterval(this.#heartbeat)
     if (this.isLagging) this.#closing.abort()
@@ -159,7 +159,7 @@ export class PurgeTarget {
   }
 
   async #sendOnce(): Promise<void> {
-    const { service, name: purgeTarget, clock, report } = this.#options
+    const { service, receiver, clock, report } = this.#options
     const began = clock.monotonic()
     const [tags, listeners] = [this.#waiting, this.#listeners]
     this.#waiting = new Set()
@@ -174,7 +174,7 @@ export class PurgeTarget {
     }
     this.#failures = 0
     this.#since = this.#waiting.size === 0 ? undefined : began
-    if (tags.size > 0) report({ kind: 'purge-sent', service, receiver: purgeTarget, outcome: 'confirmed' })
+    if (tags.size > 0) report({ kind: 'purge-sent', service, receiver, outcome: 'confirmed' })
     // What failed before went with it.
     this.#setLagging(undefined)
     for (const listener of listeners) listener.confirmed()
@@ -196,12 +196,12 @@ export class PurgeTarget {
   }
 
   async #failed(error: unknown): Promise<void> {
-    const { service, name: purgeTarget, report, random } = this.#options
+    const { service, receiver, report, random } = this.#options
     this.#setLagging(causeOf(error))
     // It is reachable: it is sent everything at once.
     if (error instanceof Restarted) return
     this.#failures += 1
-    report({ kind: 'purge-sent', service, receiver: purgeTarget, outcome: 'failed' })
+    report({ kind: 'purge-sent', service, receiver, outcome: 'failed' })
     const backoffMs = Math.min(firstPauseMs * 2 ** (this.#failures - 1), this.#dialect.maxPauseMs)
     const minMs = error instanceof Unconfirmed ? error.retryAfterMs : 0
     const pauseMs = Math.max(backoffMs * (0.5 + random() / 2), minMs)
@@ -218,14 +218,14 @@ export class PurgeTarget {
 
   /** Told when it falls behind, when it is found out why after a start, and when it has caught up. */
   #setLagging(reason: string | undefined): void {
-    const { service, name: purgeTarget, address, report, changed } = this.#options
+    const { service, receiver, address, report, changed } = this.#options
     const before = this.#reason
     if (before === reason || (before !== undefined && before !== 'start' && reason !== undefined)) return
     this.#reason = reason
     report(
       reason === undefined
-        ? { kind: 'receiver-caught-up', service, receiver: purgeTarget, address }
-        : { kind: 'receiver-behind', service, receiver: purgeTarget, address, reason },
+        ? { kind: 'receiver-caught-up', service, receiver, address }
+        : { kind: 'receiver-behind', service, receiver, address, reason },
     )
     changed()
   }

@@ -21,7 +21,7 @@ import { asksWebSocket, namesUpgrade, responseOn } from '../websocket/handshake.
 import { currentResponse } from './connections.ts'
 import { faultOfHttp2 } from './http2.ts'
 
-type GuardOptions = {
+type RequestGuardOptions = {
   take(incoming: IncomingMessage, outgoing: ServerResponse): void
   /** Handles a valid request for another protocol. */
   takeUpgrade(incoming: IncomingMessage, outgoing: ServerResponse): void
@@ -48,7 +48,12 @@ const toOriginForm = (incoming: IncomingMessage): boolean => {
  * Checks each parsed request. A request that can be read in two ways is refused, and over HTTP/1.1 all later requests on its
  * connection are ignored, because the start of the next one is unknown.
  */
-const createGuard = ({ take, takeUpgrade, refuse, poisoned }: GuardOptions): GuardOptions['take'] => {
+const createRequestGuard = ({
+  take,
+  takeUpgrade,
+  refuse,
+  poisoned,
+}: RequestGuardOptions): RequestGuardOptions['take'] => {
   return (incoming, outgoing) => {
     // HTTP/2 has frames, and other rules for malformed requests (RFC 9113 §8.1.1).
     if (isHttp2(incoming)) {
@@ -148,7 +153,7 @@ const respondOnSocket = (socket: Socket, response: GatewayResponse): void => {
 const isRefusable = ({ code = '' }: ParserError): boolean =>
   code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
 
-export type FrontOptions = {
+export type EdgeGuardOptions = {
   /** The service of a request decides the format of errors. */
   readonly choices: Pick<ServiceChoices, 'of' | 'ofPath' | 'ofUpgrade'>
   /** Is the host of an HTTP/2 request one that the certificate of its connection is for? Undefined: all are. */
@@ -175,7 +180,7 @@ export type FrontOptions = {
   turnedAway(): GatewayError | undefined
 }
 
-export type Front = EdgeHandlers & {
+export type EdgeGuard = EdgeHandlers & {
   /** Replaces `request` while even hits are refused. */
   turnAway(incoming: IncomingMessage, outgoing: ServerResponse): void
 }
@@ -185,18 +190,18 @@ const noConnectionUpgrade = 'A WebSocket handshake has the header Connection: Up
 const noUpgradeWithBody = 'Send a request with a body without the header Upgrade.'
 
 /** Runs before Fastify, for each connection: which of its requests are none, or are refused whatever their route is. */
-export const createFront = (options: FrontOptions): Front => {
+export const createEdgeGuard = (options: EdgeGuardOptions): EdgeGuard => {
   const { choices, isCovered, refuse } = options
 
   /** A client may use a connection for every host that resolves to the same address (RFC 9113 §9.1.1): it then opens another one. */
-  const take: FrontOptions['take'] =
+  const take: EdgeGuardOptions['take'] =
     isCovered === undefined
       ? options.take
       : (incoming, outgoing) => {
           if (!isHttp2(incoming) || isCovered(incoming)) options.take(incoming, outgoing)
           else refuse(incoming, outgoing, new GatewayError('misdirected_request'))
         }
-  const takeUnlessOverloaded: FrontOptions['take'] = (incoming, outgoing) => {
+  const takeUnlessOverloaded: EdgeGuardOptions['take'] = (incoming, outgoing) => {
     const error = options.turnedAway()
     if (error === undefined) take(incoming, outgoing)
     else refuse(incoming, outgoing, error)
@@ -205,14 +210,14 @@ export const createFront = (options: FrontOptions): Front => {
    * node:http passes on a request for a WebSocket as any other where there are none, and where `Connection` does not name `Upgrade`,
    * which proxies remove: a service with WebSockets says so, and any other ignores it, as an unknown protocol.
    */
-  const takeUpgrade: GuardOptions['takeUpgrade'] = (incoming, outgoing) => {
+  const takeUpgrade: RequestGuardOptions['takeUpgrade'] = (incoming, outgoing) => {
     if (!asksWebSocket(incoming)) takeUnlessOverloaded(incoming, outgoing)
     else if (serviceOf(choices.ofUpgrade(incoming))?.websockets === true)
       refuse(incoming, outgoing, new GatewayError('malformed_request', { detail: noConnectionUpgrade }))
     else if (namesUpgrade(incoming)) refuse(incoming, outgoing, new GatewayError('websockets_off'))
     else takeUnlessOverloaded(incoming, outgoing)
   }
-  const guard: Omit<GuardOptions, 'take'> = {
+  const guard: Omit<RequestGuardOptions, 'take'> = {
     takeUpgrade,
     poisoned: options.poisoned,
     refuse: (incoming, outgoing, fault) => {
@@ -227,7 +232,7 @@ export const createFront = (options: FrontOptions): Front => {
   }
   const { openWebSocket } = options
   const heads = new WeakMap<ServerResponse, Buffer>()
-  const guardUpgrade = createGuard({
+  const guardUpgrade = createRequestGuard({
     ...guard,
     take: takeUnlessOverloaded,
     takeUpgrade: (incoming, outgoing) => {
@@ -246,8 +251,8 @@ export const createFront = (options: FrontOptions): Front => {
         heads.set(outgoing, head)
         guardUpgrade(incoming, outgoing)
       }),
-    request: createGuard({ ...guard, take }),
-    turnAway: createGuard({ ...guard, take: takeUnlessOverloaded }),
+    request: createRequestGuard({ ...guard, take }),
+    turnAway: createRequestGuard({ ...guard, take: takeUnlessOverloaded }),
     clientError: (error: ParserError, socket) => {
       // Later data on such a connection raises the error again.
       if (options.poisoned.has(socket)) return

@@ -1,11 +1,14 @@
 import { parseCacheControl } from '../http/headers/caching-headers.ts'
 import { type HeaderLines, type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
-import type { GatewayResponse, ResponseOrPromise } from '../http/message.ts'
+import type { GatewayResponse, ResponseHead, ResponseOrPromise } from '../http/message.ts'
 import { isHead } from '../http/methods.ts'
 import type { BuildReading } from './build-reading.ts'
 import { targetKeyOf } from './cache-key.ts'
 import type { CachePolicy } from './decide-caching.ts'
 import type { ForwardReason, ReadOutcome, ReadStep, StatusDetail } from './events.ts'
+
+/** Can the target give a response? `unknown`: its content decides, and has not arrived. */
+export type Readability = 'readable' | 'unreadable' | 'unknown'
 
 /** A read that is answered through the cache: GET, HEAD, QUERY, or the POST of a GraphQL query. */
 export type CacheRead = {
@@ -27,8 +30,8 @@ export type CacheRead = {
   readonly tags: (response: GatewayResponse & { readonly content: Buffer }) => readonly string[]
   /** Where requests with one key may be spelled differently: what of this one is sent beside its headers. */
   readonly sentContent?: string | undefined
-  /** Can the target give this response? If not, only requests that send the same get it. Absent: always. */
-  readonly isReadable?: (response: GatewayResponse & { readonly content: Buffer }) => boolean
+  /** What is not `readable` goes only to requests that send the same. Absent: everything is readable. */
+  readonly readability?: (head: ResponseHead, content: Buffer | undefined) => Readability
   /** Does a later configuration have another service in the place of its own? Then no other reader gets its response. Absent: never. */
   readonly isOutOfConfiguration?: () => boolean
   /**

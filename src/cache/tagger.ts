@@ -6,6 +6,7 @@ import { parsedJson } from '../http/json-text.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { contentText } from '../http/response-text.ts'
 import { ownText } from '../http/retained.ts'
+import type { Readability } from './cache-read.ts'
 
 const longestIdentifier = 128
 
@@ -293,12 +294,16 @@ const parses = (content: Buffer): boolean => {
  * Can a JSON row give this response? Error pages with status 200, truncated JSON, JSON after a warning, and content codings that
  * were not requested are forwarded but not stored.
  */
-export const isReadable = (response: TaggedResponse): boolean => {
-  const { status, headers, content } = response
-  if (status === 204 || status === 206) return true
+export const jsonReadability = (
+  { status, headers }: ResponseHead,
+  content: Buffer | undefined,
+): Readability => {
+  if (status === 204 || status === 206) return 'readable'
   const coding = headerValue(headers, 'content-encoding')
-  if (coding !== undefined && coding.trim().toLowerCase() !== 'identity') return false
+  if (coding !== undefined && coding.trim().toLowerCase() !== 'identity') return 'unreadable'
   const type = essence(headerValue(headers, 'content-type'))
-  if (type === 'text/html') return false
-  return type === 'application/json' || type.endsWith('+json') ? parses(content) : true
+  if (type === 'text/html') return 'unreadable'
+  if (type !== 'application/json' && !type.endsWith('+json')) return 'readable'
+  if (content === undefined) return 'unknown'
+  return parses(content) ? 'readable' : 'unreadable'
 }

@@ -1,3 +1,4 @@
+import type { Readability } from '../cache/cache-read.ts'
 import {
   createTagNames,
   invalidatedGroups,
@@ -10,6 +11,7 @@ import {
 import { headerValue } from '../http/headers/header-lines.ts'
 import { essence } from '../http/headers/media-type.ts'
 import { isJsonObject, ownMember } from '../http/json-text.ts'
+import type { ResponseHead } from '../http/message.ts'
 import type { Change, Tagger } from '../service/contract.ts'
 
 const mediaTypes: ReadonlySet<string> = new Set(['application/json', 'application/graphql-response+json'])
@@ -21,14 +23,16 @@ const isResult = (value: unknown): boolean =>
   isJsonObject(ownMember(value, 'data')) &&
   !Object.hasOwn(value, 'hasNext')
 
-const isReadable = (
-  { status, headers, content }: TaggedResponse,
+const readability = (
+  { status, headers }: ResponseHead,
+  content: Buffer | undefined,
   isFromOwnCache: Companion['isFromOwnCache'],
-): boolean => {
-  if (status !== 200 || !mediaTypes.has(essence(headerValue(headers, 'content-type')))) return false
-  if (headerValue(headers, 'content-encoding') !== undefined) return false
+): Readability => {
+  if (status !== 200 || !mediaTypes.has(essence(headerValue(headers, 'content-type')))) return 'unreadable'
+  if (headerValue(headers, 'content-encoding') !== undefined) return 'unreadable'
+  if (content === undefined) return 'unknown'
   const value = parsedContent(content)
-  return isResult(value) && !isFromOwnCache(value)
+  return isResult(value) && !isFromOwnCache(value) ? 'readable' : 'unreadable'
 }
 
 /** Nothing was executed: there is no `data`, not even null (GraphQL §7.1.2). */
@@ -97,7 +101,7 @@ export const createGraphqlTagger = (options: {
     // A cart or a session that a write changes without a report is shown to its own caller.
     callers: names.callers,
     undeclared: undefined,
-    isReadable: (response) => isReadable(response, companion.isFromOwnCache),
+    readability: (head, content) => readability(head, content, companion.isFromOwnCache),
     writtenTags: (_found, _args, _method, response, _shown, isReported = false) => {
       if (isReported || changedNothing(response)) return []
       const groups =

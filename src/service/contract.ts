@@ -1,3 +1,4 @@
+import type { Readability } from '../cache/cache-read.ts'
 import type { CachePolicy, UncacheableReason } from '../cache/decide-caching.ts'
 import type { Shown, TaggedArguments, TaggedResponse, WriteResponse } from '../cache/tagger.ts'
 import { GatewayError } from '../errors.ts'
@@ -332,8 +333,8 @@ export type Tagger = {
    * Undefined if every write invalidates every response.
    */
   readonly undeclared: string | undefined
-  /** Is it a response that the row can give? Otherwise it is not stored for other clients. */
-  isReadable(response: TaggedResponse): boolean
+  /** Is it a response that the row can give? Otherwise it is not for other clients. Without the content it may be `unknown`. */
+  readability(head: ResponseHead, content: Buffer | undefined): Readability
   /**
    * `response` is undefined if the outcome is unknown; then everything that may have changed counts as changed. `shown`: stored
    * contents with a tag, which show the data right before the write; undefined if that is unknown. `isReported`: what the

@@ -67,7 +67,7 @@ export const createOpenTagger = ({ service }: { readonly service: string }): Tag
     storedTags: (_found, _args, response) => upstreamTags(names, response.headers),
     callers: undefined,
     undeclared: undefined,
-    isReadable: () => true,
+    readability: () => 'readable',
     writtenTags: (_found, _args, _method, response) =>
       response === undefined ? [] : invalidatedGroups(names, response.headers),
     everything: undefined,

@@ -45,7 +45,7 @@ const createNotesTagger = (service: string): Tagger => {
     ],
     callers: undefined,
     undeclared: undefined,
-    isReadable: () => true,
+    readability: () => 'readable',
     writtenTags: (found, _given, _method, written) => {
       if (written === undefined) return [names.all]
       if (written.status >= 400) return []

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { request } from 'node:http'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
+import { type PacedReader, startReader } from '../support/paced-reader.ts'
 
 // A response that its target cannot give is that of one request: others, who would be sent another one, do not get it.
 
@@ -94,4 +95,92 @@ test('who sends a persisted document does not get the refusal of its hash alone'
   expect(await leader).toEqual(unknown)
   expect(await Promise.all(others)).toEqual(Array(readers).fill(known))
   expect(origin.received).toHaveLength(2)
+})
+
+describe('of a response that streams', () => {
+  const half = 'x'.repeat(80_000)
+  const posts = '[{"id":7}]'
+  const rules = { rules: [{ match: 'GET /site/v2/**', ttl: '1h' }] }
+
+  /** A bot gets the first half of its response at `begin`, and the rest at `finish`; all others get posts at once. */
+  const startHalfway = async (type: string, [first, rest]: readonly [string, string]) => {
+    const head = `Content-Type: ${type}\r\nContent-Length: ${first.length + rest.length}`
+    let write: (text: string) => void = () => undefined
+    const origin = await startOrigin(({ headers }, wire) => {
+      if (headers['user-agent'] === 'bot') write = wire.write
+      else wire.respond({ headers: json, content: posts })
+    })
+    onTestFinished(() => origin.close())
+    const gateway = await startTestGateway({
+      services: { service: siteService(origin.origin, { cache: rules }) },
+    })
+    onTestFinished(() => gateway.close())
+    const url = `${gateway.publicAddress}/index.php/site-json/site/v2/posts`
+    const read = (agent: string) => startReader(url, { 'User-Agent': agent })
+    const leader = read('bot')
+    await origin.until(() => origin.received.length === 1)
+    return {
+      origin,
+      leader,
+      read,
+      /** Requests that only wait for the leader's: they have joined it. */
+      waiting: async (count: number) => {
+        const inFlight = () => gateway.metric('trellis_in_flight_requests')
+        await expect.poll(inFlight, { timeout: 20_000 }).toBe(count + 1)
+      },
+      begin: async () => {
+        write(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${first}`)
+        await leader.until(first.length)
+      },
+      finish: () => write(rest),
+    }
+  }
+
+  const readAll = (read: (agent: string) => PacedReader): readonly PacedReader[] =>
+    Array.from({ length: readers }, (_, at) => read(`browser ${at}`))
+
+  test('and whose head shows that the target cannot give it, readers who wait fetch again, once', async () => {
+    const { origin, leader, read, waiting, begin, finish } = await startHalfway('text/html', [half, half])
+    const others = readAll(read)
+    await waiting(readers)
+    await begin()
+    for (const { end } of others) expect(String(await end)).toBe(posts)
+    expect(origin.received).toHaveLength(2)
+    finish()
+    expect(String(await leader.end)).toBe(half + half)
+  })
+
+  test('and whose head has shown it, later readers fetch without a wait', async () => {
+    const { leader, read, begin, finish } = await startHalfway('text/html', [half, half])
+    await begin()
+    for (const { end } of readAll(read)) expect(String(await end)).toBe(posts)
+    finish()
+    expect(String(await leader.end)).toBe(half + half)
+  })
+
+  test.each([
+    ['is JSON to its end', '"}]', 1],
+    ['breaks off', '', 2],
+    ['ends with a warning', '"}]<b>Warning</b>', 2],
+  ])(
+    'and of which only the content shows it, readers of other requests wait: one that %s',
+    async (_, rest, requests) => {
+      const first = `[{"text":"${half}`
+      const whole = `${first}${rest} `
+      const { origin, leader, read, waiting, begin, finish } = await startHalfway('application/json', [
+        first,
+        `${rest} `,
+      ])
+      await begin()
+      const same = read('bot')
+      await same.until(first.length)
+      const others = readAll(read)
+      await waiting(readers + 1)
+      expect(others.map((reader) => reader.bytes())).toEqual(Array(readers).fill(0))
+      finish()
+      for (const { end } of others) expect(String(await end)).toBe(requests === 1 ? whole : posts)
+      for (const { end } of [leader, same]) expect(String(await end)).toBe(whole)
+      expect(origin.received).toHaveLength(requests)
+    },
+  )
 })

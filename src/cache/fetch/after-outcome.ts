@@ -4,7 +4,7 @@ import { varyKey } from '../../http/headers/caching-headers.ts'
 import { otherCredential } from '../../http/headers/credential-headers.ts'
 import { discard } from '../../http/message.ts'
 import { isGet } from '../../http/methods.ts'
-import type { CacheRead } from '../cache-read.ts'
+import type { CacheRead, Readability } from '../cache-read.ts'
 import type { CacheEvent } from '../events.ts'
 import { currentAgeMs, mayServeOnError, type Reuse } from '../policy/reuse.ts'
 import { isOfRequest, isServerError } from '../policy/storability.ts'
@@ -82,22 +82,37 @@ const mayRetry = ({ isLeader, hasRetried, fetch, read }: WaitingReader): boolean
 const mayShare = (stored: StoredResponse, at: Moment): boolean =>
   !stored.validateAlways && stored.lifetimeMs > currentAgeMs(stored, at)
 
+/** What the target cannot give, such as the page of a firewall, may be for the request that was sent. */
+const sharingOf = (
+  readability: Readability,
+  { fetch, read, hasRetried }: WaitingReader,
+): 'share' | 'wait' | AfterOutcome => {
+  if (readability === 'readable' || sendsTheSame(fetch.read, read)) return 'share'
+  if (readability === 'unknown') return 'wait'
+  return hasRetried ? retryAlone : retryAfterFailure
+}
+
 /**
  * What a reader does with a response whose content is still coming. It follows the content when it takes all of it as it is.
- * It waits for the end when a precondition or range needs the complete content, when the tags of the content must show whether it is
- * older than a write (the request arrived after the write), or when it has something stale to fall back on.
+ * It waits for the end when a precondition or range needs the complete content, when the content must show whether it is for other
+ * requests too or whether it is older than a write (the request arrived after the write), or when it has something stale to fall back
+ * on.
  */
 const useOfStream = (
-  { head, fill }: StreamingOutcome,
-  { read, need, isLeader, since, fetch }: WaitingReader,
+  { head, fill, readability }: StreamingOutcome,
+  waiting: WaitingReader,
   at: Moment,
 ): 'follow' | 'wait' | AfterOutcome => {
+  const { read, need, isLeader, since, fetch } = waiting
+  const sharing = sharingOf(readability, waiting)
+  if (typeof sharing === 'object') return sharing
   if (fill.overflowed) return retryAlone
   if (!isLeader && varyKey(head.varyNames, read) !== head.varyKey) return retryTogether
   if (!isLeader && !mayShare(head, at)) return retryAlone
   const { stored } = need
   const fallsBack = stored !== undefined && mayServeOnError(stored, 'unreachable', read.policy.profile, at)
-  return takesWhole(read) && !fallsBack && (isLeader || since === fetch.since) ? 'follow' : 'wait'
+  const followsAtOnce = sharing === 'share' && (isLeader || since === fetch.since)
+  return followsAtOnce && takesWhole(read) && !fallsBack ? 'follow' : 'wait'
 }
 
 type OutcomeOptions = {
@@ -150,11 +165,9 @@ export class OutcomeDecision {
     return respond(() => this.#responder.collapsed(stored, read, need.reason, at))
   }
 
-  /** What the target cannot give, such as the page of a firewall, may be for the request that was sent. */
   #afterShareable({ stored, notStored }: ShareableOutcome, waiting: WaitingReader): AfterOutcome {
-    if (notStored !== 'unreadable' || sendsTheSame(waiting.fetch.read, waiting.read))
-      return this.#share(stored, waiting)
-    return waiting.hasRetried ? retryAlone : retryAfterFailure
+    const sharing = sharingOf(notStored === 'unreadable' ? 'unreadable' : 'readable', waiting)
+    return typeof sharing === 'object' ? sharing : this.#share(stored, waiting)
   }
 
   #afterServerError(stored: StoredResponse, waiting: WaitingReader): AfterOutcome {

@@ -242,6 +242,8 @@ export class InFlightFetches {
   #settle(fetch: CollapsedFetch, outcome: FetchOutcome): void {
     if (outcome.kind === 'streaming') {
       fetch.state = 'streaming'
+      // Of no use to later readers: the first of them starts another fetch.
+      if (outcome.readability === 'unreadable') this.#table.remove(fetch)
       void outcome.end.then(() => this.#end(fetch))
       fetch.signal.addEventListener('abort', () => outcome.fill.stop(fetch.signal.reason as Error))
     } else this.#end(fetch)

@@ -1,5 +1,6 @@
 import type { HeaderLines } from '../../http/headers/header-lines.ts'
 import type { GatewayResponse } from '../../http/message.ts'
+import type { Readability } from '../cache-read.ts'
 import type { NoStoreReason } from '../events.ts'
 import type { ExchangeTimes } from '../policy/freshness.ts'
 import type { StoredResponse } from '../store/stored-response.ts'
@@ -37,6 +38,7 @@ export type StreamingOutcome = {
   readonly head: StoredResponse
   readonly upstreamStatus: number
   readonly ownHeaders: HeaderLines
+  readonly readability: Readability
   readonly fill: Fill
   readonly end: Promise<StreamEnd>
 }

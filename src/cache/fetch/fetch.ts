@@ -267,6 +267,7 @@ export class UpstreamFetch {
           head: this.#storage.createHead(fetch, response, upstream.times),
           upstreamStatus: response.status,
           ownHeaders: headersNotStored(response),
+          readability: fetch.read.readability?.(response, undefined) ?? 'readable',
           fill,
           end: fill.done.then((last): StreamEnd => {
             if (last.kind === 'complete')

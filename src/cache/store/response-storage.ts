@@ -115,7 +115,7 @@ export class ResponseStorage {
     const { status, headers, content, hints } = stored
     const response = { status, headers, content, hints } as const
     setTags(stored, read.tags(response))
-    return read.isReadable?.(response) === false ? undefined : stored
+    return read.readability?.(response, content) === 'unreadable' ? undefined : stored
   }
 
   /** `since`: number of the last invalidation when the response was requested. Returns why it is not stored. */

@@ -1,9 +1,9 @@
 import { cacheKey } from '../../cache/cache-key.ts'
-import type { CacheRead } from '../../cache/cache-read.ts'
+import type { CacheRead, Readability } from '../../cache/cache-read.ts'
 import type { CachePolicy } from '../../cache/decide-caching.ts'
 import { withTraces } from '../../http/headers/credential-headers.ts'
 import type { RequestHeaders } from '../../http/headers/header-lines.ts'
-import type { GatewayResponse } from '../../http/message.ts'
+import type { GatewayResponse, ResponseHead } from '../../http/message.ts'
 import { isHead } from '../../http/methods.ts'
 import { requestTags } from '../../service/contract.ts'
 import { createSentHeader } from '../forward/sent-headers.ts'
@@ -118,11 +118,11 @@ export class ExchangeRead implements CacheRead {
     )
   }
 
-  isReadable(response: GatewayResponse & { readonly content: Buffer }): boolean {
+  readability(head: ResponseHead, content: Buffer | undefined): Readability {
     const { service, matching, query } = this.#context
     // It is the response to this request alone: those of others run no tasks, and need no redirect.
-    if (service.contract.scheduledTasks?.runBehind(query, response) === true) return false
-    return matching.kind !== 'found' || service.contract.tagger.isReadable(response)
+    if (service.contract.scheduledTasks?.runBehind(query, head) === true) return 'unreadable'
+    return matching.kind === 'found' ? service.contract.tagger.readability(head, content) : 'readable'
   }
 
   tags(response: GatewayResponse & { readonly content: Buffer }): readonly string[] {

@@ -1,7 +1,7 @@
 import {
   createTagNames,
   invalidatedGroups,
-  isReadable,
+  jsonReadability,
   type TaggedArguments,
   upstreamTags,
   type WriteResponse,
@@ -412,7 +412,7 @@ export const createServiceTagger = ({ service }: { readonly service: string }): 
     storedTags: (_found, _args, response) => [names.all, ...upstreamTags(names, response.headers)],
     callers: undefined,
     undeclared: undefined,
-    isReadable,
+    readability: jsonReadability,
     writtenTags: (_found, _args, _method, response, _shown, isReported = false) =>
       isReported || changedNothing(response) ? [] : [names.all],
     everything: names.all,

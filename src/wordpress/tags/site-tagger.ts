@@ -1,7 +1,7 @@
 import {
   createTagNames,
   invalidatedGroups,
-  isReadable,
+  jsonReadability,
   namesInDescribed,
   type Shown,
   type TaggedArguments,
@@ -338,7 +338,7 @@ export const createSiteTagger = ({
     undeclared: names.unknownDependencies,
     everything: names.all,
     changedTags: createChangedTags(names, table, (write) => writtenTags.of(write)),
-    isReadable,
+    readability: jsonReadability,
     writtenTags: (match, given, method, response, shown, isReported = false) => {
       const asked = response === undefined ? [] : invalidatedGroups(names, response.headers)
       if (isReported || outcomeOf(response) === 'nothing') return asked

@@ -326,7 +326,7 @@ test('a reader gets what the target cannot give from no request but its own', as
     cache.response(
       readOf({
         headers: { 'user-agent': agent },
-        isReadable: ({ content }) => content.toString() !== 'Are you human?',
+        readability: (_, content) => (content?.toString() === 'Are you human?' ? 'unreadable' : 'readable'),
       }),
       forward,
     )

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isReadable } from '../../../src/cache/tagger.ts'
+import { jsonReadability } from '../../../src/cache/tagger.ts'
 
 const json = ['Content-Type', 'application/json; charset=UTF-8']
 
@@ -18,9 +18,19 @@ test.each<[string, readonly string[], Buffer | string, boolean]>([
   ['a coding that was not asked for', [...json, 'Content-Encoding', 'gzip'], '{"a":1}', false],
   ['no coding, in as many words', [...json, 'Content-Encoding', 'identity'], '{"a":1}', true],
 ])('%s', (_, headers, content, readable) => {
-  expect(isReadable({ status: 200, headers, content: Buffer.from(content as string) })).toBe(readable)
+  const expected = readable ? 'readable' : 'unreadable'
+  expect(jsonReadability({ status: 200, headers }, Buffer.from(content as string))).toBe(expected)
 })
 
 test.each([204, 206])('a %i needs no readable content', (status) => {
-  expect(isReadable({ status, headers: json, content: Buffer.from('{"a":') })).toBe(true)
+  expect(jsonReadability({ status, headers: json }, Buffer.from('{"a":'))).toBe('readable')
+})
+
+test.each<[string, readonly string[], ReturnType<typeof jsonReadability>]>([
+  ['JSON', json, 'unknown'],
+  ['a page', ['Content-Type', 'text/html; charset=UTF-8'], 'unreadable'],
+  ['a coding that was not asked for', [...json, 'Content-Encoding', 'gzip'], 'unreadable'],
+  ['XML', ['Content-Type', 'text/xml'], 'readable'],
+])('the head of %s says what can be known before the content', (_, headers, expected) => {
+  expect(jsonReadability({ status: 200, headers }, undefined)).toBe(expected)
 })

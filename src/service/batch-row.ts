@@ -1,5 +1,5 @@
 import { targetParts } from '../http/targets.ts'
-import type { ItemReading } from './contract.ts'
+import type { ItemRules } from './contract.ts'
 import type { ArgumentSchema, Row } from './row.ts'
 
 type BatchBounds = {
@@ -55,7 +55,7 @@ export const withOwnBatch = (
 }
 
 /** A path and query as a separate request would have them, and any body. */
-export const plainItems: ItemReading = {
+export const plainItems: ItemRules = {
   target: (text) => {
     const [target = ''] = text.split('#', 1)
     if (!/^\/(?!\/)[\x21-\x7e]*$/.test(target)) return { kind: 'no-route' }

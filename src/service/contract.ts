@@ -97,7 +97,8 @@ export type UpstreamBatchRoute = {
   refusesWhole(status: number, body: unknown): boolean
 }
 
-export type ItemReading = {
+/** How the items of a batch are read, ordered, sent and shown. */
+export type ItemRules = {
   target(path: string): ItemTarget
   /** Does an item with this body have content? */
   hasContent(body: unknown): boolean
@@ -169,7 +170,7 @@ export type Contract = {
   readonly keyParameters: readonly string[]
   /** Headers (lower case) that carry API keys: items of a batch have those of the batch. */
   readonly keyHeaders: readonly string[]
-  readonly items: ItemReading
+  readonly items: ItemRules
 
   policyFor(method: string, path: string): CachePolicy
   /** True: whether a request writes shows in its content alone, and `access` decides when it is read. */

@@ -2,13 +2,7 @@ import type { LimitsConfig, OpenApiConfig, PlantsConfig } from '../config/config
 import { isJsonObject } from '../http/json-text.ts'
 import { targetParts } from '../http/targets.ts'
 import { withOwnBatch } from '../service/batch-row.ts'
-import {
-  type Contract,
-  type ItemReading,
-  type ItemTarget,
-  piecesOf,
-  validatorOf,
-} from '../service/contract.ts'
+import { type Contract, type ItemRules, type ItemTarget, piecesOf, validatorOf } from '../service/contract.ts'
 import type { Endpoint, Row } from '../service/row.ts'
 import { decodedOctets, foldPhpName } from './arguments/php-query.ts'
 import { createSiteValidator } from './arguments/site-validator.ts'
@@ -90,7 +84,7 @@ const refusesWhole = (status: number, body: unknown): boolean => {
 }
 
 /** Of the items of a batch; WordPress may be behind a document too. */
-const siteItemHeaders: Pick<ItemReading, 'shownHeaders' | 'isGeneralLink' | 'prefixesWithoutEffect'> = {
+const siteItemHeaders: Pick<ItemRules, 'shownHeaders' | 'isGeneralLink' | 'prefixesWithoutEffect'> = {
   // Retry-After is only in the gateway's own errors.
   shownHeaders: ['X-WP-Total', 'X-WP-TotalPages', 'Link', 'Location', 'Allow', 'Retry-After'],
   // Every response of a site links to the API itself; the envelope of an item does not.
@@ -99,7 +93,7 @@ const siteItemHeaders: Pick<ItemReading, 'shownHeaders' | 'isGeneralLink' | 'pre
 }
 
 /** An empty body is none. */
-export const interfaceItems: ItemReading = {
+export const interfaceItems: ItemRules = {
   target: parseItemPath,
   hasContent: (body) => typeof body === 'object' && body !== null && Object.keys(body).length > 0,
   order: siteItemOrder,

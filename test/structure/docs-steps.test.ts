@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 test.each([
   ['an upstream request', 7],
-  ['a batch', 20],
+  ['a batch', 22],
 ])(
   'docs/request-path.md names each step of %s as the code does, with the file that has it',
   async (what, least) => {

@@ -1,14 +1,7 @@
 import type { Pieces } from '../../http/bodies/turns.ts'
-import type { ItemReading } from '../../service/contract.ts'
-import {
-  type BatchEnvelope,
-  type BatchItem,
-  type EnvelopeItem,
-  envelopeItem,
-  type ItemCheck,
-  type ItemError,
-  rawBodies,
-} from '../item.ts'
+import type { ItemRules } from '../../service/contract.ts'
+import { type BatchEnvelope, type EnvelopeItem, envelopeItem, rawBodies } from '../envelope/read-envelope.ts'
+import type { BatchItem, ItemCheck, ItemError } from '../item.ts'
 import { planOrder, type Waits } from './plan-order.ts'
 import { type OrderFacts, unknownOrder } from './reach.ts'
 
@@ -19,7 +12,7 @@ const parametersOf = (item: BatchItem, bodyNames: readonly string[]): readonly s
   return inQuery.concat(bodyNames)
 }
 
-export type PlanOptions = { readonly reading: ItemReading }
+export type PlanOptions = { readonly itemRules: ItemRules }
 
 export type BatchInput = {
   readonly envelope: BatchEnvelope
@@ -41,7 +34,7 @@ export type PlannedBatch = {
 
 /** Reads a batch, and decides which of its items may run and in which order. */
 export function* planBatch(
-  { reading }: PlanOptions,
+  { itemRules }: PlanOptions,
   { envelope, text, check }: BatchInput,
 ): Pieces<PlannedBatch> {
   function* planItem(entry: EnvelopeItem): Pieces<PlannedItem> {
@@ -64,7 +57,7 @@ export function* planBatch(
   const items: PlannedItem[] = []
   for (const [index, entry] of envelope.requests.entries()) {
     yield
-    items.push(yield* planItem(envelopeItem(entry, index, bodies[index], reading)))
+    items.push(yield* planItem(envelopeItem(entry, index, bodies[index], itemRules)))
   }
   yield
   return {
@@ -72,7 +65,7 @@ export function* planBatch(
     items,
     waits: planOrder(
       items.map((item) => (item.kind === 'runnable' ? item.order : undefined)),
-      reading.order ?? unknownOrder,
+      itemRules.order ?? unknownOrder,
     ),
   }
 }

@@ -1,89 +1,13 @@
 import type { Clock } from '../../clock.ts'
-import { addCount } from '../../http/bounds/counts.ts'
 import type { BatchEvent, UpstreamBatchResult } from '../events.ts'
-import {
-  type BatchItem,
-  type HandleItem,
-  type ItemError,
-  type ItemResponse,
-  thrownItemError,
-} from '../item.ts'
+import type { BatchItem, HandleItem, ItemResponse, ItemResult } from '../item.ts'
+import { thrownItemError } from '../item-errors.ts'
 import { conflictGroups, type Waits } from '../order/plan-order.ts'
 import { planUnits, type Unit } from '../order/plan-units.ts'
 import { runSchedule, type ScheduleEnd, type TaskEnd } from '../order/run-schedule.ts'
 import type { Splitter } from '../order/split.ts'
+import type { Semaphore } from './semaphore.ts'
 import type { UpstreamBatchWatch } from './upstream-batch.ts'
-
-/**
- * Bounds the upstream requests of all batches of a service together. Waiting requests are served in turn by flow, and first come
- * first served within a flow, so that the batches of one caller do not keep those of another waiting.
- */
-export type Semaphore = {
-  /** Waits to enter; false when stopped first. After true, `leave` must follow. */
-  enter(flow: string, stop: AbortSignal): Promise<boolean>
-  leave(flow: string): void
-}
-
-/**
- * Items wait here, and not in the queue of the upstream, which is as long as single requests need it: a few batches would fill it, and
- * everything else would get 503. Lets `max` requests in at a time, and `maxOfFlow` of one flow; at least one. The open batches bound those that wait.
- */
-export const createSemaphore = (max: number, maxOfFlow: number): Semaphore => {
-  let inUse = 0
-  const takenBy = new Map<string, number>()
-  // A Map keeps insertion order: the first flow is the next one to be served, and goes to the end afterwards.
-  const flows = new Map<string, Set<() => void>>()
-
-  const leaveQueue = (flow: string, granted: () => void): void => {
-    const queue = flows.get(flow)
-    queue?.delete(granted)
-    if (queue?.size === 0) flows.delete(flow)
-  }
-
-  /** The first flow in the queue that has not all it may have. */
-  const next = (): [string, Set<() => void>] | undefined => {
-    for (const entry of flows) if ((takenBy.get(entry[0]) ?? 0) < Math.max(1, maxOfFlow)) return entry
-    return undefined
-  }
-
-  const serve = (): void => {
-    while (inUse < Math.max(1, max)) {
-      const [flow, queue] = next() ?? []
-      const [granted] = queue ?? []
-      if (flow === undefined || queue === undefined || granted === undefined) return
-      queue.delete(granted)
-      flows.delete(flow)
-      if (queue.size > 0) flows.set(flow, queue)
-      inUse += 1
-      addCount(takenBy, flow, 1)
-      granted()
-    }
-  }
-
-  return {
-    enter: (flow, stop) =>
-      new Promise((resolve) => {
-        const stopped = (): void => {
-          leaveQueue(flow, granted)
-          resolve(false)
-        }
-        const granted = (): void => {
-          stop.removeEventListener('abort', stopped)
-          resolve(true)
-        }
-        stop.addEventListener('abort', stopped, { once: true })
-        const queue = flows.get(flow)
-        if (queue === undefined) flows.set(flow, new Set([granted]))
-        else queue.add(granted)
-        serve()
-      }),
-    leave: (flow) => {
-      inUse -= 1
-      addCount(takenBy, flow, -1)
-      serve()
-    },
-  }
-}
 
 export type RunOptions = {
   /** Upstream requests of one batch in flight. */
@@ -110,8 +34,6 @@ export type ItemHandlers = {
   ): readonly Promise<ItemResponse>[]
 }
 
-export type Made = ItemResponse | ItemError
-
 export type ItemsRun = {
   readonly items: readonly (BatchItem | undefined)[]
   readonly waits: readonly Waits[]
@@ -120,11 +42,11 @@ export type ItemsRun = {
 
 /** How each item ended, and the schedule of the upstream requests. */
 export type ItemsEnd = {
-  readonly items: readonly (TaskEnd<Made> | undefined)[]
+  readonly items: readonly (TaskEnd<ItemResult> | undefined)[]
   readonly requests: ScheduleEnd<unknown>
 }
 
-const responseOf = async (response: Promise<ItemResponse>): Promise<Made> => {
+const resultOf = async (response: Promise<ItemResponse>): Promise<ItemResult> => {
   try {
     return await response
   } catch (error) {
@@ -141,7 +63,7 @@ const runTogether = (
   sender: ItemHandlers,
   items: readonly BatchItem[],
   stop: AbortSignal,
-): Promise<readonly Made[]> => {
+): Promise<readonly ItemResult[]> => {
   let startedMs = options.clock.monotonic()
   const begun = (): void => {
     startedMs = options.clock.monotonic()
@@ -157,7 +79,7 @@ const runTogether = (
     })
   }
   const responses = sender.handleTogether(items, stop, { begun, ended })
-  return Promise.all(responses.map((response) => responseOf(response)))
+  return Promise.all(responses.map((response) => resultOf(response)))
 }
 
 const splitOf = (units: readonly Unit[]): 'items' | 'chunks' | 'whole' => {
@@ -166,8 +88,8 @@ const splitOf = (units: readonly Unit[]): 'items' | 'chunks' | 'whole' => {
   return upstreamBatches === 1 ? 'whole' : 'chunks'
 }
 
-const itemEnd = (end: TaskEnd<readonly Made[]>, place: number): TaskEnd<Made> =>
-  end.kind === 'finished' ? { ...end, result: end.result[place] as Made } : end
+const itemEnd = (end: TaskEnd<readonly ItemResult[]>, place: number): TaskEnd<ItemResult> =>
+  end.kind === 'finished' ? { ...end, result: end.result[place] as ItemResult } : end
 
 /** Runs the items, in as many upstream requests as the splitter decides; the outcome is that of running one after the other. */
 export const runItems = async (
@@ -189,15 +111,15 @@ export const runItems = async (
       requests: units.length,
     })
   }
-  const run = async (at: number): Promise<readonly Made[]> => {
+  const run = async (at: number): Promise<readonly ItemResult[]> => {
     const members = (units[at]?.members ?? []).map((index) => items[index] as BatchItem)
     const [first] = members
     if (first === undefined) return []
     if (at > 0) await options.turn()
     if (members.length > 1) return runTogether(options, sender, members, stop)
-    return [await responseOf(sender.handleItem(first, signalFor(first, stop), stop))]
+    return [await resultOf(sender.handleItem(first, signalFor(first, stop), stop))]
   }
-  const requests = await runSchedule<readonly Made[]>({
+  const requests = await runSchedule<readonly ItemResult[]>({
     waits: units.map((unit) => unit.waits),
     concurrency,
     enter: () => semaphore.enter(flow, stop),
@@ -208,7 +130,7 @@ export const runItems = async (
   })
   options.splitter.ended()
 
-  const ends: (TaskEnd<Made> | undefined)[] = items.map(() => undefined)
+  const ends: (TaskEnd<ItemResult> | undefined)[] = items.map(() => undefined)
   for (const [at, unit] of units.entries()) {
     for (const [place, index] of unit.members.entries()) {
       ends[index] = itemEnd(requests.ends[at] ?? { kind: 'not-begun' }, place)

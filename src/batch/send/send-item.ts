@@ -15,7 +15,8 @@ import { withHeader } from '../../http/headers/header-lines.ts'
 import type { GatewayResponse } from '../../http/message.ts'
 import { targetOf } from '../../http/targets.ts'
 import type { ReceiptNonce } from '../../service/contract.ts'
-import { type BatchItem, type ItemResponse, ResponseTooLarge, WriteFailed } from '../item.ts'
+import type { BatchItem, ItemResponse } from '../item.ts'
+import { ResponseTooLarge, WriteFailed } from '../item-errors.ts'
 
 /** Headers of the batch request that hold for each of its items: credentials and origin. */
 const inherited: readonly string[] = ['authorization', 'cookie', 'origin', 'user-agent', 'via']

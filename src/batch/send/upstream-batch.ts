@@ -71,7 +71,7 @@ const oneByOne = async (seats: readonly Seat[], stop: AbortSignal): Promise<void
 export const createUpstreamBatch = (options: UpstreamBatchOptions): UpstreamBatch => {
   const seats = new Map<number, Seat | 'left'>()
 
-  const giveBack = async (
+  const respondToEach = async (
     present: readonly Seat[],
     { hints, isRepeated }: GatewayResponse,
     responses: readonly ItemResponse[],
@@ -90,7 +90,7 @@ export const createUpstreamBatch = (options: UpstreamBatchOptions): UpstreamBatc
     options.watch.ended(reply.kind)
     switch (reply.kind) {
       case 'answered':
-        return giveBack(present, response, reply.responses)
+        return respondToEach(present, response, reply.responses)
       case 'not-run':
         return oneByOne(present, options.stop)
       case 'limited':
@@ -101,20 +101,20 @@ export const createUpstreamBatch = (options: UpstreamBatchOptions): UpstreamBatc
     }
   }
 
-  const askOnce = (content: Buffer): Promise<WholeResponse> => {
+  const forwardOnce = (content: Buffer): Promise<WholeResponse> => {
     options.watch.begun()
     return options.forward(content)
   }
 
   /** Once more if the upstream has run no item and names a short time (RFC 6585 §4). */
-  const ask = async (content: Buffer): Promise<WholeResponse> => {
-    const first = await askOnce(content)
+  const forwardHonouringRetryAfter = async (content: Buffer): Promise<WholeResponse> => {
+    const first = await forwardOnce(content)
     const waited = await waitedFor(first, options.leftMs(), options.clock.now(), options.stop)
     if (waited === 'none') return first
     options.watch.ended('limited')
     if (waited === 'over') throw new GatewayError('not_sent')
     // The receipt is that of the last request alone.
-    return { ...(await askOnce(content)), hints: undefined }
+    return { ...(await forwardOnce(content)), hints: undefined }
   }
 
   const send = async (): Promise<void> => {
@@ -123,7 +123,7 @@ export const createUpstreamBatch = (options: UpstreamBatchOptions): UpstreamBatc
     if (present.length === 0) return
     let response: WholeResponse
     try {
-      response = await ask(upstreamBatchContent(present.map(({ request }) => request)))
+      response = await forwardHonouringRetryAfter(upstreamBatchContent(present.map(({ request }) => request)))
     } catch (error) {
       options.watch.ended(options.isSent() ? 'broken' : 'not-sent')
       for (const { reject } of present) reject(error)

@@ -1,7 +1,9 @@
-import { type BatchOptions, createBatch } from '../../../src/batch/batch.ts'
-import type { BatchEnvelope, BatchItem, ItemCheck } from '../../../src/batch/item.ts'
+import type { BatchEnvelope } from '../../../src/batch/envelope/read-envelope.ts'
+import type { BatchItem, ItemCheck } from '../../../src/batch/item.ts'
 import { Splitter } from '../../../src/batch/order/split.ts'
-import { createSemaphore, type ItemHandlers } from '../../../src/batch/send/run-items.ts'
+import { type BatchOptions, createBatch } from '../../../src/batch/run-batch.ts'
+import type { ItemHandlers } from '../../../src/batch/send/run-items.ts'
+import { createSemaphore } from '../../../src/batch/send/semaphore.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { interfaceItems } from '../../../src/wordpress/batch.ts'
 import { siteShape } from '../../../src/wordpress/contract.ts'
@@ -20,7 +22,7 @@ export const batchOf = ({
   ...options
 }: Partial<BatchOptions & Sending>): TestBatch => ({
   batch: createBatch({
-    reading: interfaceItems,
+    itemRules: interfaceItems,
     errors: siteShape,
     turn: () => new Promise(setImmediate),
     concurrency: 8,

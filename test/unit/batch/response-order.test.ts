@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ItemResponse } from '../../../src/batch/item.ts'
-import { WriteFailed } from '../../../src/batch/item.ts'
+import { WriteFailed } from '../../../src/batch/item-errors.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import { batchOf, runBatch, wholeResponse } from './batch-of.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { createUpstreamBatch } from '../../../src/batch/send/upstream-batch.ts'
-import { systemClock } from '../../../src/clock.ts'
-import { createFairTurns } from '../../../src/http/bounds/fair-turns.ts'
+import { createUpstreamBatch } from '../../../../src/batch/send/upstream-batch.ts'
+import { systemClock } from '../../../../src/clock.ts'
+import { createFairTurns } from '../../../../src/http/bounds/fair-turns.ts'
 
 const size = 25
 

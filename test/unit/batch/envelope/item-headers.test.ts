@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { itemHeaders } from '../../../src/batch/item.ts'
-import { interfaceItems } from '../../../src/wordpress/batch.ts'
+import { itemHeaders } from '../../../../src/batch/envelope/item-headers.ts'
+import { interfaceItems } from '../../../../src/wordpress/batch.ts'
 
 test('passes harmless headers on, strings and lists', () => {
   expect({ ...itemHeaders({ 'X-Foo': 'a', 'X-Bar': ['b', 'c'], 'X-Count': 3 }, false, []) }).toEqual({

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type BatchItem, rawBodies } from '../../../src/batch/item.ts'
-import { cost } from '../../support/cost.ts'
-import { batchOf, wholeResponse } from './batch-of.ts'
+import { rawBodies } from '../../../../src/batch/envelope/read-envelope.ts'
+import type { BatchItem } from '../../../../src/batch/item.ts'
+import { cost } from '../../../support/cost.ts'
+import { batchOf, wholeResponse } from '../batch-of.ts'
 
 test.each([
   ['no requests', '{}', []],

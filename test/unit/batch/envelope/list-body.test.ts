@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { envelopeItem } from '../../../src/batch/item.ts'
-import { interfaceItems } from '../../../src/wordpress/batch.ts'
+import { envelopeItem } from '../../../../src/batch/envelope/read-envelope.ts'
+import { interfaceItems } from '../../../../src/wordpress/batch.ts'
 
 test.each([
   ['an object', { title: 'One' }, '{"title":"One"}', ['title']],

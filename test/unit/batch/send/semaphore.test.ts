@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createSemaphore } from '../../../src/batch/send/run-items.ts'
+import { createSemaphore } from '../../../../src/batch/send/semaphore.ts'
 
 const never = new AbortController().signal
 const settled = () => new Promise((resolve) => setImmediate(resolve))

@@ -196,7 +196,7 @@ export const drawLoss = ({ advice, requests }) => {
   const lost =
     worst.share === undefined
       ? `${worst.route} emptied the cache ${counted(worst.count, 'time')}`
-      : `${worst.route} (${worst.service}), ${decimals(worst.count)} of ${counted(worst.reads, 'read')}`
+      : `${worst.route} (${worst.service}), ${decimals(worst.count)} of ${decimals(worst.reads)} ${worst.unit}`
   element('loss').replaceChildren(
     `What costs you most hits: ${lost}. `,
     make('a', { href: '#advice' }, `${counted(advice.length, 'cause')}, and what to do`),

@@ -128,10 +128,10 @@ const drawAdvice = ({ advice, requests }) =>
   drawTable(
     element('advice'),
     ['Route', 'Service', '#Lost hits', 'What to do', 'Settings to copy'],
-    advice.map(({ route, service, count, reads, share, text, yaml }) => [
+    advice.map(({ route, service, count, reads, unit, share, text, yaml }) => [
       route,
       service,
-      share === undefined ? `${decimals(count)} times` : `${decimals(count)} of ${decimals(reads)} reads`,
+      share === undefined ? `${decimals(count)} times` : `${decimals(count)} of ${decimals(reads)} ${unit}`,
       `${text[0]?.toUpperCase()}${text.slice(1)}.`.replaceAll('`', ''),
       yaml === undefined ? '' : { text: yaml, kind: /** @type {const} */ ('yaml') },
     ]),

@@ -1,5 +1,6 @@
 import type { BypassReason } from '../cache/decide-caching.ts'
 import type { MissReason, NoStoreReason } from '../cache/events.ts'
+import { type Descriptions, describedText } from './descriptions.ts'
 
 /** What keeps a route from hits. `emptied`: a write that emptied the cache, with its method before the route. */
 export type LostHits = {
@@ -24,8 +25,10 @@ type Advised = {
 }
 
 export type Advice = LostHits & {
-  /** Of the reads of the route; of an emptied cache undefined. */
+  /** Of what `reads` counts; of an emptied cache undefined. */
   readonly share: number | undefined
+  /** What `reads` counts, in the plural. */
+  readonly unit: 'reads' | 'stored responses'
   readonly text: string
   /** YAML to copy into the configuration. */
   readonly yaml?: string
@@ -155,7 +158,16 @@ const adviceOn = (lost: LostHits, limits: CacheLimits): readonly Advice[] => {
   const { text, settings, global } = of(route, limits)
   const share = reason === 'emptied' || reads === 0 ? undefined : Math.min(1, count / reads)
   const yaml = settings === undefined ? global?.join('\n') : yamlOf(service, settings)
-  return [{ ...lost, share, text, ...(yaml === undefined ? {} : { yaml }) }]
+  return [{ ...lost, share, unit: 'reads', text, ...(yaml === undefined ? {} : { yaml }) }]
+}
+
+/** A response that is not described completely is lost at each change: it is taken for one read. */
+const adviceOnDescriptions = (descriptions: Descriptions): readonly Advice[] => {
+  const { service, stored: reads, complete } = descriptions
+  const count = reads - complete
+  if (count === 0) return []
+  const of = { service, route: 'all routes', reason: 'incomplete', count, reads, share: count / reads }
+  return [{ ...of, unit: 'stored responses', text: describedText(descriptions) }]
 }
 
 /** Where a response that was lost to an emptied cache would have been read again it was a hit: it is taken for as many reads. */
@@ -163,9 +175,14 @@ const readsForEach = 10
 
 const weight = ({ reason, count }: LostHits): number => (reason === 'emptied' ? count * readsForEach : count)
 
+const maxAdvice = 20
+
 /** What to do for more hits, the worst first. */
-export const adviceFor = (lost: readonly LostHits[], limits: CacheLimits, max = 20): readonly Advice[] =>
-  [...lost]
+export const adviceFor = (
+  lost: readonly LostHits[],
+  limits: CacheLimits,
+  descriptions: readonly Descriptions[] = [],
+): readonly Advice[] =>
+  [...lost.flatMap((one) => adviceOn(one, limits)), ...descriptions.flatMap(adviceOnDescriptions)]
     .sort((first, second) => weight(second) - weight(first))
-    .flatMap((one) => adviceOn(one, limits))
-    .slice(0, max)
+    .slice(0, maxAdvice)

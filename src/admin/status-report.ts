@@ -1,5 +1,6 @@
 import type { MetricName, MetricSnapshot } from '../observability/metrics.ts'
 import { adviceFor, type LostHits } from './advice.ts'
+import { describedText, descriptionsOf } from './descriptions.ts'
 import type { Notice, Readiness } from './operator.ts'
 
 type Sample = Pick<MetricSnapshot['values'][number], 'labels' | 'value'>
@@ -227,6 +228,10 @@ export const statusReport = (
   const label = (metric: SampleName, name: string): string => String(read(metric)[0]?.labels[name] ?? '')
   const number = (metric: SampleName): number => total(read(metric))
   const services = upstreams(read)
+  const descriptions = descriptionsOf(
+    addedUp(read('trellis_cache_described_total'), ['service', 'cause']),
+    addedUp(read('trellis_cache_stored_total'), ['service']),
+  )
   return {
     readiness: {
       ...readiness,
@@ -273,7 +278,8 @@ export const statusReport = (
     verified: verified(read),
     upstreams: services,
     notCached: notCached(read),
-    advice: adviceFor(lostHits(read), { maxBytes: number('trellis_cache_max_bytes') }),
+    advice: adviceFor(lostHits(read), { maxBytes: number('trellis_cache_max_bytes') }, descriptions),
+    descriptions: descriptions.map((one) => ({ ...one, text: describedText(one) })),
     changes: changeFeeds(read),
     receivers: receivers(read),
     refusals: happened(addedUp(read('trellis_refusals_total'), ['service', 'route', 'code'])).slice(

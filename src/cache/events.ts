@@ -100,7 +100,12 @@ export type ReadOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed'
 export const invalidators = ['write', 'purge', 'changes', 'elsewhere'] as const
 export type InvalidationCause = (typeof invalidators)[number]
 
-/** All strings come from the configuration or closed lists, never from a client. */
+/** Does the upstream's list of what a stored response shows say everything? `cause`: why not, in the upstream's words. */
+export type StoredDescription =
+  | { readonly kind: 'complete' }
+  | { readonly kind: 'incomplete'; readonly cause: string | undefined }
+
+/** All strings but a `cause` come from the configuration or closed lists, never from a client. */
 export type CacheEvent =
   /** A read was sent to the upstream; once, however many readers wait for it. */
   | {
@@ -110,7 +115,13 @@ export type CacheEvent =
       readonly reason: ForwardReason
       readonly missed?: MissReason | undefined
     }
-  | { readonly kind: 'stored'; readonly service: string; readonly bytes: number }
+  | {
+      readonly kind: 'stored'
+      readonly service: string
+      readonly bytes: number
+      /** Absent where the upstream lists nothing. */
+      readonly description?: StoredDescription | undefined
+    }
   | {
       readonly kind: 'not-stored'
       readonly service: string

@@ -17,6 +17,9 @@ const canonicalIdentifier = (id: string): string =>
 const itemName = (prefix: string, collection: string, id: string): string | undefined =>
   id.length > longestIdentifier ? undefined : `${prefix}/${collection}/${canonicalIdentifier(id)}`
 
+/** On responses whose list from the companion is complete. */
+export const describedTag = (service: string): string => `${service}/described`
+
 /** The spelling of tags. All begin with the name of the service, so that no service reaches another's. */
 export const createTagNames = (service: string) => ({
   /** On every stored response of the service. */
@@ -79,8 +82,7 @@ export const createTagNames = (service: string) => ({
   companion: (kind: string, id: string) => `${service}/companion/${kind}/${id}`,
   /** On responses whose list from the companion is incomplete: every reported change reaches them. */
   companionUnknown: `${service}/companion`,
-  /** On responses whose list from the companion is complete. */
-  described: `${service}/described`,
+  described: describedTag(service),
   /** On all others: every change that no table lists reaches them. */
   undescribed: `${service}/undescribed`,
   /**

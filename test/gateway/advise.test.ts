@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { runCommand } from '../support/command.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Script, startOrigin } from '../support/origin.ts'
 
@@ -216,5 +217,49 @@ describe('what costs hits comes first, with settings that make the reads hits', 
     if (first === undefined) return
     const fixed = await start(applied(withRules(), first, 'acme/v1/ping'), script)
     expect(await ratio(fixed)).toBe(0.8)
+  })
+})
+
+describe('what the companion of a site says of its responses', () => {
+  const printed = async (gateway: TestGateway): Promise<string> =>
+    (await runCommand(['advise', '--admin', gateway.adminAddress])).stdout
+
+  /** Posts are described as `ofPosts` says, all else completely; each is read twice. */
+  const readDescribed = async (ofPosts: Readonly<Record<string, string>>): Promise<TestGateway> => {
+    const complete = { 'Trellis-Tags': 'v1;n=0;complete;blogs=1' }
+    const gateway = await start(withRules(), ({ target }, wire) => {
+      const headers = { ...plain, ...(target.includes('/posts') ? ofPosts : complete) }
+      wire.respond({ headers, content: '[]' })
+    })
+    for (const list of ['posts', 'pages', 'tags', 'categories'])
+      for (let times = 0; times < 2; times += 1)
+        await read(gateway, {}, `/index.php/site-json/site/v2/${list}`)
+    return gateway
+  }
+
+  test.each([
+    [
+      { 'Trellis-Tags': 'v1;n=0;blogs=1', 'Trellis-Incomplete': 'plugin shop: all options' },
+      'plugin shop: all options',
+    ],
+    [{ 'Trellis-Tags': 'v1;n=0;blogs=1' }, 'the companion does not say why'],
+    [{ 'Trellis-Tags': 'damaged' }, 'the companion does not say why'],
+    [{}, 'responses that the companion does not describe'],
+  ])('the share that is complete, and what costs the rest: %j', async (ofPosts, cause) => {
+    const gateway = await readDescribed(ofPosts)
+    expect(await adviceOf(gateway)).toMatchObject([
+      { route: 'all routes', reason: 'incomplete', count: 1, reads: 4, share: 0.25 },
+    ])
+    expect(await printed(gateway)).toBe(
+      `blog all routes: 1 of 4 stored responses (25.0 %)\n  the companion describes 3 of 4 stored responses completely (75.0 %). Each change of anything public drops the others: ${cause} (1).\n`,
+    )
+  })
+
+  test('where all are complete it says so', async () => {
+    const gateway = await readDescribed({ 'Trellis-Tags': 'v1;n=0;complete;blogs=1' })
+    expect(await adviceOf(gateway)).toEqual([])
+    expect(await printed(gateway)).toContain(
+      'blog: the companion describes all of 4 stored responses completely.\n',
+    )
   })
 })

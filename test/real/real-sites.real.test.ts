@@ -1,13 +1,33 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { isAll, rowsOf, times } from '../support/breadth.ts'
+import { runCommand } from '../support/command.ts'
 import { type PluginSet, pluginSets, setOfRandomWrites, shortSets } from './sites/archives.ts'
 import { describeSite } from './sites/describe-site.ts'
-import { lessWithCompanion, line, meanLeft, measureSite } from './sites/measure.ts'
+import { lessWithCompanion, line, meanLeft, measureSite, openSite, storeAll } from './sites/measure.ts'
 import { tagFaults } from './sites/measure-tags.ts'
 import { writeRandomly } from './sites/write-randomly.ts'
 
 /** Each set of plugins, on either WordPress, with what each write drops, and thousands of random writes: `npm run sites`. */
 const sets: readonly PluginSet[] = isAll ? (Object.keys(pluginSets) as PluginSet[]) : shortSets
+
+/** Pages of this plugin show a number that it makes of all options at once. */
+const counting = `<?php add_filter( 'rest_prepare_page', function ( $response ) { $response->data['options'] = count( wp_load_alloptions( true ) ) > 0; return $response; } );`
+
+/** Installs the plugin, and waits until PHP has read it. */
+const installCounting = async ({ site }: Awaited<ReturnType<typeof openSite>>): Promise<void> => {
+  const contents = join(site.site, 'wp-content')
+  await mkdir(join(contents, 'plugins/counting'))
+  await writeFile(join(contents, 'plugins/counting/counting.php'), counting)
+  await writeFile(
+    join(contents, 'mu-plugins/counting.php'),
+    `<?php require_once WP_CONTENT_DIR . '/plugins/counting/counting.php';`,
+  )
+  const isInstalled = async (): Promise<boolean> =>
+    (await (await fetch(`${site.origin}/index.php/wp-json/wp/v2/pages`)).text()).includes('"options":true')
+  await expect.poll(isInstalled, { timeout: 30_000 }).toBe(true)
+}
 
 describeSite('a real WordPress with real plugins', () => {
   test.each(sets)(
@@ -53,4 +73,21 @@ describeSite('a real WordPress with real plugins', () => {
     },
     3_600_000,
   )
+
+  test('trellis advise says how many stored responses are described completely, and which plugin keeps the others from it', async () => {
+    const measured = await openSite(shortSets[0] ?? 'none', true)
+    try {
+      const { gateway, paths } = measured
+      await installCounting(measured)
+      const stored = await storeAll(measured, paths)
+      const { stdout } = await runCommand(['advise', '--admin', gateway.adminAddress])
+      const [, complete, all] = /describes (\d+) of (\d+) stored responses completely/.exec(stdout) ?? []
+      expect(Number(all)).toBeGreaterThanOrEqual(stored.length)
+      expect(Number(complete)).toBeGreaterThan(Number(all) / 2)
+      expect(Number(complete)).toBeLessThan(Number(all))
+      expect(stdout).toMatch(/drops the others: plugin counting: all options \(\d+\)\./)
+    } finally {
+      await measured.stop()
+    }
+  }, 300_000)
 })

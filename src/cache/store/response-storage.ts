@@ -3,9 +3,10 @@ import { headerValue, withoutHeaders } from '../../http/headers/header-lines.ts'
 import type { GatewayResponse, ResponseHead } from '../../http/message.ts'
 import { targetKeyOf } from '../cache-key.ts'
 import type { CacheRead } from '../cache-read.ts'
-import type { CacheEvent, NoStoreReason } from '../events.ts'
+import type { CacheEvent, NoStoreReason, StoredDescription } from '../events.ts'
 import { declaredLength } from '../fetch/fill.ts'
 import { downstreamLifetimeMs, type ExchangeTimes } from '../policy/freshness.ts'
+import { describedTag } from '../tagger.ts'
 import type { Admission } from './admission.ts'
 import type { InvalidationLog } from './invalidation-log.ts'
 import type { MemoryStore } from './memory-store.ts'
@@ -44,6 +45,14 @@ const tagsOf = (stored: StoredResponse): readonly string[] => [targetKeyOf(store
 /** Was anything that the response shows invalidated after `since`, or may it have been? */
 export const isSuperseded = (log: InvalidationLog, stored: StoredResponse, since: number): boolean =>
   log.invalidatedSince(tagsOf(stored), since, stored.hints?.request)
+
+/** What the upstream says that the response was made of, once it has its tags. */
+const descriptionOf = (service: string, { hints, tags }: StoredResponse): StoredDescription | undefined => {
+  if (hints?.tags === undefined) return undefined
+  return tags.includes(describedTag(service))
+    ? { kind: 'complete' }
+    : { kind: 'incomplete', cause: hints.incomplete }
+}
 
 const addForDownstream = (
   { forDownstream, policy }: Pick<CacheRead, 'forDownstream' | 'policy'>,
@@ -148,7 +157,12 @@ export class ResponseStorage {
         : this.storeIfCurrent(read, stored, since)
     this.#report(
       notStored === undefined
-        ? { kind: 'stored', service: read.service, bytes: stored.bytes }
+        ? {
+            kind: 'stored',
+            service: read.service,
+            bytes: stored.bytes,
+            description: descriptionOf(read.service, stored),
+          }
         : { kind: 'not-stored', service: read.service, route: read.route, reason: notStored },
     )
     return { stored, notStored }

@@ -248,17 +248,20 @@ export const status = (command: AdminCommand): Promise<ExitReason> =>
     readiness.ready ? 'ok' : 'notReady',
   )
 
-const adviceText = ({ advice, requests }: Pick<StatusReport, 'advice' | 'requests'>): string => {
+type Advised = Pick<StatusReport, 'advice' | 'descriptions' | 'requests'>
+
+const adviceText = ({ advice, descriptions, requests }: Advised): string => {
   if (requests.total === 0) return 'No request has come yet.\n'
+  const complete = descriptions.filter(({ causes }) => causes.length === 0)
+  const good = complete.map(({ service, text }) => `${service}: ${text}.\n`)
   if (advice.length === 0)
-    return `Nothing that settings could change costs hits, in ${countText(requests.total, 'request')} since the start.\n`
-  return advice
-    .map(({ service, route, count, reads, share: lost, text, yaml }) => {
-      const of = lost === undefined ? `${count} times` : `${count} of ${reads} reads (${share(count, reads)})`
-      const settings = yaml === undefined ? '' : `\n\n${yaml.replaceAll(/^/gm, '    ')}\n`
-      return `${service} ${printable(route)}: ${of}\n  ${text}.\n${settings}`
-    })
-    .join('\n')
+    return `Nothing that settings could change costs hits, in ${countText(requests.total, 'request')} since the start.\n${good.join('')}`
+  const lines = advice.map(({ service, route, count, reads, unit, share: lost, text, yaml }) => {
+    const of = lost === undefined ? `${count} times` : `${count} of ${reads} ${unit} (${share(count, reads)})`
+    const settings = yaml === undefined ? '' : `\n\n${yaml.replaceAll(/^/gm, '    ')}\n`
+    return `${service} ${printable(route)}: ${of}\n  ${text}.\n${settings}`
+  })
+  return [...lines, ...good].join('\n')
 }
 
 export const advise = (command: AdminCommand): Promise<ExitReason> =>

@@ -349,6 +349,11 @@ export const cacheMetrics = {
     'What keeps a route from hits: reads that bypassed the cache, responses that were not stored, had expired (`expired`) or were evicted (`evicted`), keys with headers and undeclared parameters (`key-header`, `key-parameter`), writes that emptied the cache (`emptied`).',
   ),
   cacheStored: counter('cache_stored_total', { service }, 'Responses stored.'),
+  cacheDescribed: counter(
+    'cache_described_total',
+    { service, cause: open },
+    'Stored responses for which the WordPress companion lists what they show; `cause`: what keeps the list from being complete, empty where it is.',
+  ),
   cacheStoredBytes: counter('cache_stored_bytes_total', { service }, 'Bytes of responses stored.'),
   cacheNotStored: counter(
     'cache_not_stored_total',

@@ -19,6 +19,7 @@ import type { ChangeEvent } from '../../wordpress/changes/feed-state.ts'
 import type { TracingEvent } from '../open-telemetry.ts'
 import type { PushEvent } from '../push-metrics.ts'
 import { writeLabelOf } from './cache-metrics.ts'
+import { causeLabel } from './cause-label.ts'
 import type { Families, HistogramSeries, NumberSeries } from './registry.ts'
 
 const statusClasses = ['other', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
@@ -225,8 +226,10 @@ const createCacheObserver = (families: Families) =>
       add(families.cacheForwards.series({ service, reason, detail: '' }))
       if (missed !== undefined) add(families.cacheLostHits.series({ service, route, reason: missed }))
     },
-    stored: ({ service, bytes }) => {
+    stored: ({ service, bytes, description }) => {
       add(families.cacheStored.series({ service }))
+      if (description !== undefined)
+        add(families.cacheDescribed.series({ service, cause: causeLabel(description) }))
       add(families.cacheStoredBytes.series({ service }), bytes)
     },
     'not-stored': ({ service, route, reason }) => {

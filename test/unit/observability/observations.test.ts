@@ -197,7 +197,7 @@ test.each([
 test('cache events', async () => {
   const { observe, ...metrics } = build()
   observe.cache({ kind: 'forwarded', service: 'site', route: '/posts', reason: 'uri-miss' })
-  observe.cache({ kind: 'stored', service: 'site', bytes: 2_000 })
+  observe.cache({ kind: 'stored', service: 'site', bytes: 2_000, description: { kind: 'complete' } })
   observe.cache({ kind: 'not-stored', service: 'site', route: '/a', reason: 'set-cookie' })
   observe.cache({ kind: 'collapsed', service: 'site' })
   observe.cache({ kind: 'served-stale', service: 'site', reason: 'error', failure: 'unreachable' })
@@ -216,6 +216,7 @@ test('cache events', async () => {
     'trellis_cache_forwards_total{service="site",reason="uri-miss",detail=""} 1',
     'trellis_cache_lost_hits_total{service="site",route="/a",reason="set-cookie"} 1',
     'trellis_cache_stored_total{service="site"} 1',
+    'trellis_cache_described_total{service="site",cause=""} 1',
     'trellis_cache_stored_bytes_total{service="site"} 2000',
     'trellis_cache_not_stored_total{service="site",reason="set-cookie"} 1',
     'trellis_cache_collapsed_total{service="site"} 1',

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { causeLabel } from '../../../../src/observability/metrics/cause-label.ts'
+
+const labelOf = (cause: string | undefined): string => causeLabel({ kind: 'incomplete', cause })
+
+test('a complete description has none', () => {
+  expect(causeLabel({ kind: 'complete' })).toBe('')
+})
+
+test('plugins, options and hooks keep their names', () => {
+  for (const cause of [
+    'plugin shop: all options',
+    'a filter of pre_get_posts',
+    'the option shop of the network',
+  ])
+    expect(labelOf(cause)).toBe(cause)
+})
+
+test('of a temporary value only the prefix stays: the rest may be what a client searched for', () => {
+  const value = 'the temporary value'
+  expect(labelOf(`${value} _transient_wc_product_loop_4b1d`)).toBe(`${value} _transient_wc_*`)
+  expect(labelOf(`${value} _site_transient_shop-secret`)).toBe(`${value} _site_transient_shop-*`)
+  expect(labelOf(`plugin shop: ${value} _transient_secret`)).toBe(`plugin shop: ${value}`)
+  expect(labelOf(`${value} secret of a visitor`)).toBe(value)
+})
+
+test('a label is short, and has no control characters', () => {
+  expect(labelOf('a\u0001b\u00e9')).toBe('a_b_')
+  expect(labelOf('x'.repeat(10_000))).toHaveLength(120)
+})
+
+test('an upstream that does not say why is counted as such', () => {
+  for (const cause of [undefined, '']) expect(labelOf(cause)).toBe('the companion does not say why')
+})

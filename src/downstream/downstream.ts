@@ -70,6 +70,7 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
     return new Receiver({
       ...facts,
       addressesOf: addressesByDns,
+      report,
       create: (address) => new ReceiverInstance({ ...facts, address, everything, clock, random, report }),
       joined: (instance) => instance.enqueue([everything]),
     })
@@ -102,7 +103,9 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
     const ends = await Promise.all(
       instances().map(async (instance) => ({ end: await instance.purge(reached), instance })),
     )
-    const lacks = ends.some(({ end, instance }) => end !== 'confirmed' && instance.onFailure === 'refuse')
+    const lacks =
+      ends.some(({ end, instance }) => end !== 'confirmed' && instance.onFailure === 'refuse') ||
+      receivers.some(({ isKnown, onFailure }) => !isKnown && onFailure === 'refuse')
     return lacks ? 'unconfirmed' : 'done'
   }
   const line = (outwardTags: readonly string[]): string =>

@@ -1,13 +1,18 @@
 import { lookup } from 'node:dns/promises'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { Deadline } from '../clock.ts'
 import type { ReceiverConfig } from '../config/config.ts'
-import type { ReceiverStatus } from './events.ts'
+import type { DownstreamEvent, ReceiverStatus } from './events.ts'
+import { causeOf } from './purge-sender.ts'
 import type { ReceiverInstance } from './receiver-instance.ts'
 
 /** The name of a front end is looked up as often: this bounds how long a new instance goes unseen. */
 const lookupMs = 1_000
 /** Instances of one receiver; with more the receiver lags, and those beyond the limit are sent nothing. */
 const maxInstances = 64
+/** Of a name before its first lookup. */
+const notResolved = 'not-resolved'
+/** The resolver hangs. Until a lookup succeeds, no write waits for one. */
+const lookupLate = 'lookup-late'
 
 type ReceiverOptions = {
   readonly config: ReceiverConfig
@@ -21,12 +26,16 @@ type ReceiverOptions = {
   joined(instance: ReceiverInstance): void
   /** The receiver lags now, or no longer. */
   changed(): void
+  readonly report: (event: DownstreamEvent) => void
 }
 
 export const addressesByDns = async (hostname: string): Promise<readonly string[]> => {
   const found = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true })
   return [...new Set(found.map(({ address }) => address))]
 }
+
+/** There is an answer: nothing has the name for a while. Any other failure says nothing about who has it. */
+const isNoSuchName = (error: unknown): boolean => (error as { readonly code?: unknown }).code === 'ENOTFOUND'
 
 /** What one configured receiver stands for: one URL, or each instance that its name resolves to. */
 export class Receiver {
@@ -42,7 +51,7 @@ export class Receiver {
     this.#options = options
     const isOne = options.config.instances === 'one'
     this.#instances = isOne ? [options.create(undefined)] : []
-    this.#unknown = isOne ? undefined : 'not-resolved'
+    this.#unknown = isOne ? undefined : notResolved
   }
 
   get onFailure(): ReceiverConfig['onFailure'] {
@@ -53,8 +62,13 @@ export class Receiver {
     return this.#instances
   }
 
+  /** False: the name may have instances that are sent no purges. */
+  get isKnown(): boolean {
+    return this.#unknown === undefined
+  }
+
   get isLagging(): boolean {
-    return this.#unknown !== undefined || this.#instances.some((instance) => instance.isLagging)
+    return !this.isKnown || this.#instances.some((instance) => instance.isLagging)
   }
 
   start(): void {
@@ -69,13 +83,10 @@ export class Receiver {
    * lookups may have stored what a purge drops.
    */
   async refresh(): Promise<void> {
-    if (this.#options.config.instances === 'one') return
-    const wait = new AbortController()
-    const late = sleep(this.#options.config.timeoutMs, undefined, { signal: wait.signal }).catch(() => {})
+    if (this.#options.config.instances === 'one' || this.#unknown === lookupLate) return
     // The one that is under way may have begun before the instance joined.
-    await Promise.race([this.#lookup, late])
-    await Promise.race([this.#discover(), late])
-    wait.abort()
+    await this.#lookup
+    await this.#discover()
   }
 
   statuses(): readonly ReceiverStatus[] {
@@ -101,9 +112,18 @@ export class Receiver {
     await Promise.all(this.#instances.map((instance) => instance.close()))
   }
 
+  /** Resolves at the end of the lookup, or when it is late. No other begins before its end: each holds a thread of Node's pool. */
   #discover(): Promise<void> {
-    this.#lookup ??= this.#lookUp().finally(() => {
-      this.#lookup = undefined
+    this.#lookup ??= new Promise((resolve) => {
+      const late = new Deadline(this.#options.config.timeoutMs, () => {
+        this.#lose(lookupLate)
+        resolve()
+      })
+      void this.#lookUp().then(() => {
+        late.stop()
+        this.#lookup = undefined
+        resolve()
+      })
     })
     return this.#lookup
   }
@@ -114,15 +134,35 @@ export class Receiver {
     let addresses: readonly string[] = []
     try {
       addresses = await this.#options.addressesOf(hostname)
-    } catch {
+    } catch (error) {
+      if (!isNoSuchName(error) && this.#unknown !== lookupLate) this.#lose(causeOf(error))
       return
     }
     if (!this.#isClosed) this.#use(addresses)
   }
 
+  /** The instances that are known stay; whether there are others is not known until a lookup succeeds. */
+  #lose(reason: string): void {
+    if (this.#isClosed || this.#unknown === reason) return
+    this.#setUnknown(reason)
+    this.#options.changed()
+  }
+
+  /** Told when the instances become unknown, and when they are known again. */
+  #setUnknown(reason: string | undefined): void {
+    const { service, receiver, report } = this.#options
+    const before = this.#unknown
+    this.#unknown = reason
+    const wasTold = before !== undefined && before !== notResolved
+    if (reason !== undefined && !wasTold)
+      report({ kind: 'receiver-behind', service, receiver, address: undefined, reason })
+    else if (reason === undefined && wasTold)
+      report({ kind: 'receiver-caught-up', service, receiver, address: undefined })
+  }
+
   #use(addresses: readonly string[]): void {
     const before = this.#unknown
-    this.#unknown = addresses.length > maxInstances ? 'too-many-instances' : undefined
+    this.#setUnknown(addresses.length > maxInstances ? 'too-many-instances' : undefined)
     const used = addresses.slice(0, maxInstances)
     const known = new Set(this.#instances.map(({ address }) => address))
     const joining = used

@@ -170,3 +170,46 @@ test('an instance that joins between two lookups is told everything before the n
   expect((await write(gateway)).status).toBe(200)
   expect(second.purgesOf('two')[0]).toMatchObject({ all: true })
 })
+
+describe('while the resolver of the name of a front end hangs', () => {
+  const startNamed = async (onFailure: string) => {
+    const name = new LocalName('front.test')
+    onTestFinished(() => name.remove())
+    name.addresses = ['127.0.0.1']
+    const port = await freePort()
+    const frontEnd = new FrontEnd('one')
+    const url = `http://front.test:${port}/purge`
+    const gateway = await start(frontEnd, { instances: 'dns', url, onFailure, timeout: '1s' }, { port })
+    await caughtUp(gateway)
+    return { name, port, gateway, frontEnd }
+  }
+
+  test('writes are acknowledged by those that are known, and nothing may be stored in front', async () => {
+    const { name, port, gateway } = await startNamed('wait')
+    const answer = name.hang()
+    const second = new FrontEnd('two')
+    await second.start({ port, host: '127.0.0.2' })
+    name.addresses = ['127.0.0.1', '127.0.0.2']
+    expect((await write(gateway)).status).toBe(200)
+    expect(await isBehind(gateway)).toBe(1)
+    const read = await fetch(`${gateway.publicAddress}/index.php/site-json/site/v2/posts/7`)
+    expect(read.headers.get('surrogate-key')).toBeNull()
+    expect(read.headers.get('cdn-cache-control')).toBe('no-store')
+    const { lookups } = name
+    for (let count = 0; count < 5; count += 1) expect((await write(gateway)).status).toBe(200)
+    expect(name.lookups).toBe(lookups)
+    answer()
+    await caughtUp(gateway)
+    expect(second.purgesOf('two')[0]).toMatchObject({ all: true })
+  })
+
+  test('where every front end must confirm, no write is acknowledged', async () => {
+    const { name, gateway } = await startNamed('refuse')
+    const answer = name.hang()
+    expect((await write(gateway)).status).toBe(504)
+    expect((await write(gateway)).status).toBe(503)
+    answer()
+    await caughtUp(gateway)
+    expect((await write(gateway)).status).toBe(200)
+  })
+})

@@ -6,7 +6,7 @@ const original = dns.lookup
 const names = new Map<string, LocalName>()
 
 const lookup = async (name: string, options?: unknown): Promise<unknown> => {
-  const addresses = names.get(name)?.lookUp()
+  const addresses = await names.get(name)?.lookUp()
   if (addresses === undefined) return (original as (...args: unknown[]) => Promise<unknown>)(name, options)
   const found = addresses.map((address) => ({ address, family: 4 }))
   if (found.length === 0)
@@ -20,6 +20,7 @@ export class LocalName {
   addresses: readonly string[] = []
   /** Lookups so far. */
   lookups = 0
+  #released: Promise<void> = Promise.resolve()
 
   constructor(hostname: string) {
     this.hostname = hostname
@@ -28,8 +29,18 @@ export class LocalName {
     syncBuiltinESMExports()
   }
 
-  lookUp(): readonly string[] {
+  /** Lookups from now on end when the returned function is called. */
+  hang(): () => void {
+    let release = (): void => {}
+    this.#released = new Promise((resolve) => {
+      release = resolve
+    })
+    return release
+  }
+
+  async lookUp(): Promise<readonly string[]> {
     this.lookups += 1
+    await this.#released
     return this.addresses
   }
 

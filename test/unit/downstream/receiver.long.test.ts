@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { Receiver } from '../../../src/downstream/receiver.ts'
 import type { ReceiverInstance } from '../../../src/downstream/receiver-instance.ts'
 import { checkConfig } from '../../../src/gateway/load-config.ts'
@@ -6,6 +6,7 @@ import { checkConfig } from '../../../src/gateway/load-config.ts'
 const opened: Receiver[] = []
 afterEach(async () => {
   for (const receiver of opened.splice(0)) await receiver.close()
+  vi.useRealTimers()
 })
 
 const receiverConfig = async (instances: string) => {
@@ -30,10 +31,18 @@ const receiverConfig = async (instances: string) => {
 /** A receiver whose name resolves to what `addresses` holds, with instances that confirm nothing by themselves. */
 const start = async (addresses: string[], instances = 'dns') => {
   let release = (): void => {}
-  const resolved = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  const state = { fails: false, lookups: 0, joined: [] as (string | undefined)[], closed: [] as string[] }
+  const hold = (): Promise<void> =>
+    new Promise<void>((resolve) => {
+      release = resolve
+    })
+  let resolved = hold()
+  const state = {
+    failure: undefined as string | undefined,
+    lookups: 0,
+    joined: [] as (string | undefined)[],
+    closed: [] as string[],
+    events: [] as string[],
+  }
   const lagging = new Set<string>()
   const receiver = new Receiver({
     config: await receiverConfig(instances),
@@ -42,7 +51,7 @@ const start = async (addresses: string[], instances = 'dns') => {
     addressesOf: async () => {
       state.lookups += 1
       await resolved
-      if (state.fails) throw new Error('ENOTFOUND')
+      if (state.failure !== undefined) throw Object.assign(new Error('lookup'), { code: state.failure })
       return [...addresses]
     },
     create: (address = '') => {
@@ -58,6 +67,7 @@ const start = async (addresses: string[], instances = 'dns') => {
     },
     joined: ({ address }) => state.joined.push(address),
     changed: () => undefined,
+    report: (event) => state.events.push('reason' in event ? `${event.kind} ${event.reason}` : event.kind),
   })
   opened.push(receiver)
   receiver.start()
@@ -65,7 +75,16 @@ const start = async (addresses: string[], instances = 'dns') => {
   if (instances === 'dns')
     expect(receiver.statuses()).toMatchObject([{ isLagging: true, reason: 'not-resolved' }])
   release()
-  return { receiver, state, confirm: (address: string) => lagging.delete(address) }
+  return {
+    receiver,
+    state,
+    confirm: (address: string) => lagging.delete(address),
+    /** The resolver hangs until the returned function is called. */
+    hang: () => {
+      resolved = hold()
+      return () => release()
+    },
+  }
 }
 
 const lookedUpAgain = async ({ state }: Awaited<ReturnType<typeof start>>): Promise<void> => {
@@ -98,7 +117,7 @@ test('an instance that joins lags, and is sent everything; one that leaves is cl
 test('a name that resolves to nothing for a while loses no instance', async () => {
   const stage = await start(['10.0.0.1'])
   await expect.poll(() => stage.state.joined).toEqual(['10.0.0.1'])
-  stage.state.fails = true
+  stage.state.failure = 'ENOTFOUND'
   await lookedUpAgain(stage)
   expect(stage.state.closed).toEqual([])
   expect(stage.receiver.instances).toHaveLength(1)
@@ -116,4 +135,75 @@ test('one process at a URL is looked up by nobody', async () => {
   const stage = await start(['10.0.0.1'], 'one')
   expect(stage.receiver.instances).toHaveLength(1)
   expect(stage.state.lookups).toBe(0)
+})
+
+describe('a resolver that hangs', () => {
+  const startResolved = async (addresses: string[]) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
+    const stage = await start(addresses)
+    await stage.receiver.refresh()
+    for (const address of addresses) stage.confirm(address)
+    expect(stage.receiver.isLagging).toBe(false)
+    return stage
+  }
+
+  /** Resolves in the time that the receiver may take, and no other time passes. */
+  const late = async (ended: Promise<void>): Promise<void> => {
+    await vi.advanceTimersByTimeAsync(2_000)
+    await ended
+  }
+
+  test('is waited for once; until it answers, the receiver lags, and its last instances stay', async () => {
+    const addresses = ['10.0.0.1']
+    const { receiver, state, hang, confirm } = await startResolved(addresses)
+    const answer = hang()
+    await late(receiver.refresh())
+    expect(receiver.statuses().at(-1)).toMatchObject({ isLagging: true, reason: 'lookup-late' })
+    expect(receiver.instances.map(({ address }) => address)).toEqual(['10.0.0.1'])
+    // No timer is run.
+    for (let write = 0; write < 3; write += 1) await receiver.refresh()
+    const { lookups } = state
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(state.lookups).toBe(lookups)
+    expect(state.events).toEqual(['receiver-behind lookup-late'])
+    addresses.push('10.0.0.2')
+    answer()
+    await expect.poll(() => state.joined).toEqual(['10.0.0.1', '10.0.0.2'])
+    confirm('10.0.0.2')
+    expect(receiver.isLagging).toBe(false)
+    expect(state.events).toEqual(['receiver-behind lookup-late', 'receiver-caught-up'])
+  })
+
+  test('is seen without a write', async () => {
+    const { receiver, hang } = await startResolved(['10.0.0.1'])
+    hang()
+    await vi.advanceTimersByTimeAsync(3_000)
+    expect(receiver.isLagging).toBe(true)
+  })
+
+  test('and then gives up knows no more: the next lookups are not waited for', async () => {
+    const { receiver, state, hang } = await startResolved(['10.0.0.1'])
+    const answer = hang()
+    await late(receiver.refresh())
+    state.failure = 'EAI_AGAIN'
+    answer()
+    await vi.advanceTimersByTimeAsync(0)
+    const again = hang()
+    await receiver.refresh()
+    expect(receiver.isLagging).toBe(true)
+    state.failure = undefined
+    again()
+    await expect.poll(() => receiver.isLagging).toBe(false)
+  })
+})
+
+test('a resolver that fails, other than that there is no such name, leaves the instances unknown', async () => {
+  const stage = await start(['10.0.0.1'])
+  await expect.poll(() => stage.state.joined).toEqual(['10.0.0.1'])
+  stage.confirm('10.0.0.1')
+  expect(stage.receiver.isLagging).toBe(false)
+  stage.state.failure = 'EAI_AGAIN'
+  await stage.receiver.refresh()
+  expect(stage.receiver.statuses().at(-1)).toMatchObject({ isLagging: true, reason: 'EAI_AGAIN' })
+  expect(stage.state.closed).toEqual([])
 })

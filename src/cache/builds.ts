@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import type { BuildReading, ReadResponse } from './build-reading.ts'
 import { targetKeyOf } from './cache-key.ts'
+import type { BuildReading, ReadResponse } from './cache-read.ts'
 import { createTagIndex, type TagHolder } from './store/tag-index.ts'
 
 /** Builds whose reads are kept; of more, the one that was used longest ago is forgotten. */

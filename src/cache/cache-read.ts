@@ -1,14 +1,27 @@
+import type { Readability } from '../http/bodies/json-readability.ts'
 import { parseCacheControl } from '../http/headers/caching-headers.ts'
 import { type HeaderLines, type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import type { GatewayResponse, ResponseHead, ResponseOrPromise } from '../http/message.ts'
 import { isHead } from '../http/methods.ts'
-import type { BuildReading } from './build-reading.ts'
 import { targetKeyOf } from './cache-key.ts'
 import type { CachePolicy } from './decide-caching.ts'
 import type { ForwardReason, ReadOutcome, ReadStep, StatusDetail } from './events.ts'
 
-/** Can the target give a response? `unknown`: its content decides, and has not arrived. */
-export type Readability = 'readable' | 'unreadable' | 'unknown'
+/** What a build remembers of a stored response. */
+export type ReadResponse = Pick<ResponseHead, 'status' | 'headers'> & {
+  readonly key: string
+  readonly content: Buffer
+  readonly varyKey: string
+  readonly tags: readonly string[]
+}
+
+/** Takes what a request of a build is answered with. */
+export type BuildReading = {
+  /** `isCurrent`: nothing that it shows has been invalidated since it was requested. */
+  used(stored: ReadResponse, isCurrent: boolean): void
+  /** A response that cannot be compared with a later one. */
+  usedUnknown(): void
+}
 
 /** A read that is answered through the cache: GET, HEAD, QUERY, or the POST of a GraphQL query. */
 export type CacheRead = {

@@ -2,7 +2,7 @@ import { type Clock, type Moment, readClock } from '../clock.ts'
 import { createFairTurns } from '../http/bounds/fair-turns.ts'
 import { varyKey } from '../http/headers/caching-headers.ts'
 import { isHead } from '../http/methods.ts'
-import type { BuildReading } from './build-reading.ts'
+import type { BuildReading } from './cache-read.ts'
 import {
   type CacheRead,
   type CacheResponse,

@@ -64,7 +64,7 @@ export class ConfigSnapshot {
 
   /** For one request that writes; undefined where no receipt is to be expected. */
   newReceiptNonce(service: Service): ReceiptNonce | undefined {
-    return this.#receiptsFor(service)?.ask()
+    return this.#receiptsFor(service)?.newNonce()
   }
 
   /** Does a write to the service get a receipt of what it has changed? */

@@ -6,8 +6,8 @@ import { type GatewayRequest, type GatewayResponse, withAdded } from '../http/me
 import { isGet } from '../http/methods.ts'
 import type { ErrorShape, Invalid, RefusedRequest } from '../service/contract.ts'
 import { type ErrorPage, errorPagePolicy, plainErrorPage } from '../service/error-page.ts'
-import { methodOverrideHeader } from '../service/method-override.ts'
 import { problemShape } from '../service/problem.ts'
+import { methodOverrideHeader } from '../service/route-request.ts'
 import type { Service } from './service.ts'
 
 /** A response that the gateway makes itself, complete with its framing. */

@@ -19,10 +19,11 @@ import { credentialHeadersOf, keyedHeadersOf } from '../http/headers/credential-
 import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import { isKeyedByContent, routedMethods } from '../http/methods.ts'
 import { type Canonical, canonicalOf } from '../service/canonical.ts'
-import { type Contract, type Invalid, requestTags } from '../service/contract.ts'
+import type { Contract, Invalid } from '../service/contract.ts'
 import { decide, isAccessWrite, isAccessWriteByContent } from '../service/decide.ts'
 import { type Matching, type Routing, routeOf } from '../service/route-request.ts'
 import type { Found } from '../service/row.ts'
+import { requestTags } from '../service/tagger.ts'
 import {
   type AskedService,
   createPublicTargets,

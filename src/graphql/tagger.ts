@@ -1,18 +1,12 @@
-import type { Readability } from '../cache/cache-read.ts'
-import {
-  createTagNames,
-  invalidatedGroups,
-  parsedContent,
-  type TaggedResponse,
-  type TagNames,
-  upstreamTags,
-  type WriteResponse,
-} from '../cache/tagger.ts'
+import { createTagNames, type TagNames } from '../cache/tag-names.ts'
+import { invalidatedGroups, upstreamTags } from '../cache/upstream-tags.ts'
+import type { Readability } from '../http/bodies/json-readability.ts'
+import { parsedContent } from '../http/bodies/json-readability.ts'
 import { headerValue } from '../http/headers/header-lines.ts'
 import { essence } from '../http/headers/media-type.ts'
 import { isJsonObject, ownMember } from '../http/json-text.ts'
 import type { ResponseHead } from '../http/message.ts'
-import type { Change, Tagger } from '../service/contract.ts'
+import type { Change, TaggedResponse, Tagger, WriteResponse } from '../service/tagger.ts'
 
 const mediaTypes: ReadonlySet<string> = new Set(['application/json', 'application/graphql-response+json'])
 

@@ -1,13 +1,15 @@
-import { createTagNames, invalidatedGroups, upstreamTags } from '../cache/tagger.ts'
+import { createTagNames } from '../cache/tag-names.ts'
+import { invalidatedGroups, upstreamTags } from '../cache/upstream-tags.ts'
 import type { OpenConfig } from '../config/config.ts'
 import { mayMatchRule } from '../config/rule-match.ts'
 import { plainItems } from './batch-row.ts'
-import type { Contract, Tagger, Validation, Validator } from './contract.ts'
+import type { Contract, Validation, Validator } from './contract.ts'
 import { createErrorPage } from './error-page.ts'
-import { meaningByHeader } from './method-override.ts'
 import { methodNotAllowed, problemShape } from './problem.ts'
+import { meaningByHeader } from './route-request.ts'
 import { createRouter, createRowsInUse } from './router.ts'
 import type { Row } from './row.ts'
+import type { Tagger } from './tagger.ts'
 
 /** Matches any path. The router does not compile its pattern. */
 const anyRow: Row = {

@@ -1,7 +1,9 @@
-import { parsedContent, type TaggedResponse, type TagNames } from '../cache/tagger.ts'
+import type { TagNames } from '../cache/tag-names.ts'
+import { parsedContent } from '../http/bodies/json-readability.ts'
 import { headerValues } from '../http/headers/header-lines.ts'
 import { isJsonObject, ownMember } from '../http/json-text.ts'
 import type { Issue, UpstreamCheck } from '../service/connection.ts'
+import type { TaggedResponse } from '../service/tagger.ts'
 import { companionTags, type Described } from './tags/companion-tags.ts'
 
 // What is known of WPGraphQL and of WPGraphQL Smart Cache behind a GraphQL endpoint.

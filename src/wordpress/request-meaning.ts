@@ -1,7 +1,7 @@
 import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import { isNamedByPost, isPost } from '../http/methods.ts'
 import type { RequestMeaning } from '../service/contract.ts'
-import { methodOverrideHeader } from '../service/method-override.ts'
+import { methodOverrideHeader } from '../service/route-request.ts'
 import { methodParameter, routeParameter, splitPhpName } from './arguments/php-query.ts'
 import { noRouteOverride } from './arguments/site-errors.ts'
 

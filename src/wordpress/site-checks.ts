@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { storageOf } from '../cache/cache.ts'
-import { createTagNames } from '../cache/tagger.ts'
+import { createTagNames } from '../cache/tag-names.ts'
 import { systemClock } from '../clock.ts'
 import { changesOf, pollMsOf, type ServiceConfig, type SiteConfig } from '../config/config.ts'
 import { isJsonObject, parsedJson } from '../http/json-text.ts'

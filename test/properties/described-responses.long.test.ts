@@ -1,7 +1,7 @@
 import { deflateRawSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Change } from '../../src/service/contract.ts'
+import type { Change } from '../../src/service/tagger.ts'
 import { createSiteTagger } from '../../src/wordpress/tags/site-tagger.ts'
 import { siteTags } from '../../src/wordpress/tags/tags.ts'
 

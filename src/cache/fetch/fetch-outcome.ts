@@ -1,6 +1,6 @@
+import type { Readability } from '../../http/bodies/json-readability.ts'
 import type { HeaderLines } from '../../http/headers/header-lines.ts'
 import type { GatewayResponse } from '../../http/message.ts'
-import type { Readability } from '../cache-read.ts'
 import type { NoStoreReason } from '../events.ts'
 import type { ExchangeTimes } from '../policy/freshness.ts'
 import type { StoredResponse } from '../store/stored-response.ts'

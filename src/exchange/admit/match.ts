@@ -1,7 +1,6 @@
 import { GatewayError } from '../../errors.ts'
 import { isGetOrHead } from '../../http/methods.ts'
-import { methodOverrideHeader } from '../../service/method-override.ts'
-import { type Routing, routeOf } from '../../service/route-request.ts'
+import { methodOverrideHeader, type Routing, routeOf } from '../../service/route-request.ts'
 import type { RecalledTarget } from '../../service/target-memo.ts'
 import { isRefusedByTargetAlone } from '../error-response.ts'
 import { asMatched, type MatchedContext, type RequestContext } from '../request-context.ts'

@@ -7,7 +7,7 @@ import {
 } from '../../http/headers/forwardable-headers.ts'
 import { requestHeader } from '../../http/headers/header-lines.ts'
 import { isPost } from '../../http/methods.ts'
-import { methodOverrideHeader } from '../../service/method-override.ts'
+import { methodOverrideHeader } from '../../service/route-request.ts'
 import type { ForwardingFacts } from '../ports.ts'
 import type { MatchedContext } from '../request-context.ts'
 

@@ -1,4 +1,4 @@
-import type { BuildReading } from '../../cache/build-reading.ts'
+import type { BuildReading } from '../../cache/cache-read.ts'
 import { GatewayError } from '../../errors.ts'
 import { requestHeader } from '../../http/headers/header-lines.ts'
 import type { CacheDeps } from '../ports.ts'

@@ -1,18 +1,13 @@
 import { targetKey } from '../../cache/cache-key.ts'
-import {
-  asTarget,
-  namedTargets,
-  type UnsafeRequest,
-  unsafePaths,
-  type WriteResponse,
-} from '../../cache/tagger.ts'
 import { headerValue, requestHeader } from '../../http/headers/header-lines.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { hasDestination } from '../../http/methods.ts'
 import { targetOf, targetParts } from '../../http/targets.ts'
+import type { WriteResponse } from '../../service/tagger.ts'
 import type { ConfigSnapshot } from '../config-snapshot.ts'
 import type { ValidatedContext } from '../request-context.ts'
 import { type Service, upstreamTarget } from '../service.ts'
+import { asTarget, namedTargets, type UnsafeRequest, unsafePaths } from './unsafe-paths.ts'
 
 /** The parts of a write to an open service that RFC 9111 §4.4 uses. */
 const unsafeRequest = ({

@@ -3,7 +3,7 @@ import type { EntriesQuery, Operator, PurgeOutcome, WarmResponse } from '../../a
 import type { PurgeRequest, PurgeSelection, WarmRequest } from '../../admin/purge-request.ts'
 import type { CacheEntry } from '../../cache/entries.ts'
 import type { Purge } from '../../cache/invalidation.ts'
-import { tagsReachedBy, upstreamTagName } from '../../cache/tagger.ts'
+import { tagsReachedBy, upstreamTagName } from '../../cache/upstream-tags.ts'
 import type { Config } from '../../config/config.ts'
 import { shownConfig } from '../../config/redacted-config.ts'
 import { publicPrefix, type Service } from '../../exchange/service.ts'

@@ -9,7 +9,7 @@ import { applyInvalidations } from '../../exchange/apply-invalidations.ts'
 import type { Service } from '../../exchange/service.ts'
 import type { Log } from '../../observability/logger.ts'
 import type { Metrics } from '../../observability/metrics.ts'
-import type { Change } from '../../service/contract.ts'
+import type { Change } from '../../service/tagger.ts'
 import {
   type ChangeFeeds,
   createChangeFeeds,

@@ -1,14 +1,9 @@
-import {
-  createTagNames,
-  invalidatedGroups,
-  jsonReadability,
-  type TaggedArguments,
-  upstreamTags,
-  type WriteResponse,
-} from '../../cache/tagger.ts'
+import { createTagNames } from '../../cache/tag-names.ts'
+import { invalidatedGroups, upstreamTags } from '../../cache/upstream-tags.ts'
+import { jsonReadability } from '../../http/bodies/json-readability.ts'
 import { parsedJson } from '../../http/json-text.ts'
-import type { Tagger } from '../../service/contract.ts'
 import type { Found } from '../../service/row.ts'
+import type { TaggedArguments, Tagger, WriteResponse } from '../../service/tagger.ts'
 import { decoded } from '../document/bundle.ts'
 import { operationOf } from '../document/operation.ts'
 import {

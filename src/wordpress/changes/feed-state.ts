@@ -1,4 +1,4 @@
-import type { Change } from '../../service/contract.ts'
+import type { Change } from '../../service/tagger.ts'
 import type { ChangeLog, LogRow, RowName, SignatureRefusal } from './read-changes.ts'
 
 /**

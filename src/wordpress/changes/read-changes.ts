@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 import { isJsonObject, type JsonObject, ownMember, parsedJson, visitMembers } from '../../http/json-text.ts'
-import type { Change, ChangedStates, MaybeState } from '../../service/contract.ts'
+import type { Change, ChangedStates, MaybeState } from '../../service/tagger.ts'
 
 /** The parts of a request that are signed; `target` is the path with its query, exactly as sent. */
 type SignedRequest = {

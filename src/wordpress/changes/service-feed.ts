@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { FeedLease } from '../../cache/decide-caching.ts'
 import { type Clock, type Moment, readClock } from '../../clock.ts'
-import type { Change } from '../../service/contract.ts'
+import type { Change } from '../../service/tagger.ts'
 import {
   askFrom,
   type ChangeEvent,

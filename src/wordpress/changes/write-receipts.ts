@@ -39,7 +39,7 @@ export const createWriteReceipts = (token: string, lease: ReportedLease, clock: 
   return {
     key: keyOf(token),
     isCurrent,
-    ask: () => {
+    newNonce: () => {
       if (!isCurrent()) return undefined
       const nonce = randomBytes(16).toString('hex')
       return {

@@ -1,6 +1,6 @@
-import type { TagNames } from '../../cache/tagger.ts'
+import type { TagNames } from '../../cache/tag-names.ts'
 import { isJsonObject } from '../../http/json-text.ts'
-import type { Change, ChangedState, MaybeState } from '../../service/contract.ts'
+import type { Change, ChangedState, MaybeState } from '../../service/tagger.ts'
 import { describedChange, tagOfBlog } from './companion-tags.ts'
 import { lookUp, type Properties } from './described-items.ts'
 import { type CollectionTags, collectionOfTaxonomy, collectionOfType, type WriteAction } from './tags.ts'

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { TagNames } from '../../cache/tagger.ts'
+import type { TagNames } from '../../cache/tag-names.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { ownText } from '../../http/retained.ts'
-import type { Change, ChangedState, MaybeState } from '../../service/contract.ts'
+import type { Change, ChangedState, MaybeState } from '../../service/tagger.ts'
 import { unpackedText, unpackedValues } from './packed-description.ts'
 
 /**

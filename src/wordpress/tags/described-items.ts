@@ -1,12 +1,9 @@
-import {
-  parsedContent,
-  type TaggedArguments,
-  type TaggedResponse,
-  type TagNames,
-} from '../../cache/tagger.ts'
+import type { TagNames } from '../../cache/tag-names.ts'
+import { parsedContent } from '../../http/bodies/json-readability.ts'
 import { type HeaderLines, headerValue } from '../../http/headers/header-lines.ts'
 import { isJsonObject } from '../../http/json-text.ts'
 import type { Found } from '../../service/row.ts'
+import type { TaggedArguments, TaggedResponse } from '../../service/tagger.ts'
 import { coreProperties, listedByName } from '../routes/properties.ts'
 import {
   type CollectionTags,

@@ -1,4 +1,4 @@
-import type { TagNames } from '../../cache/tagger.ts'
+import type { TagNames } from '../../cache/tag-names.ts'
 import { isJsonObject } from '../../http/json-text.ts'
 import { type DescribedItem, integersOf, itemInPath, type Properties } from './described-items.ts'
 import type { ItemState } from './written-change.ts'

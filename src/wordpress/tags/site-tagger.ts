@@ -1,18 +1,10 @@
-import {
-  createTagNames,
-  invalidatedGroups,
-  jsonReadability,
-  namesInDescribed,
-  type Shown,
-  type TaggedArguments,
-  type TaggedResponse,
-  type TagNames,
-  upstreamTags,
-} from '../../cache/tagger.ts'
+import { createTagNames, namesInDescribed, type TagNames } from '../../cache/tag-names.ts'
+import { invalidatedGroups, upstreamTags } from '../../cache/upstream-tags.ts'
+import { jsonReadability } from '../../http/bodies/json-readability.ts'
 import { memoizeByObject } from '../../http/memo.ts'
 import { contentText } from '../../http/response-text.ts'
-import type { Tagger } from '../../service/contract.ts'
 import type { Found, Row } from '../../service/row.ts'
+import type { Shown, TaggedArguments, TaggedResponse, Tagger } from '../../service/tagger.ts'
 import type { PropertyReach } from '../routes/properties.ts'
 import { createPropertyReaches, type PropertyReaches } from '../routes/property-reaches.ts'
 import { createChangedTags } from './changed-tags.ts'

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { WriteResponse } from '../../cache/tagger.ts'
 import { isJsonObject, ownMember, parsedJson } from '../../http/json-text.ts'
+import type { WriteResponse } from '../../service/tagger.ts'
 import type { PropertyReaches } from '../routes/property-reaches.ts'
 import type { NamedEffect, Refinement } from '../routes/refinements.ts'
 import { integersOf, type Properties } from './described-items.ts'

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
-import { parsedContent, type Shown, type TagNames, type WriteResponse } from '../../cache/tagger.ts'
+import type { TagNames } from '../../cache/tag-names.ts'
+import { parsedContent } from '../../http/bodies/json-readability.ts'
 import type { Found, Row } from '../../service/row.ts'
+import type { Shown, WriteResponse } from '../../service/tagger.ts'
 import type { PropertyReaches } from '../routes/property-reaches.ts'
 import { effect, type NamedEffect, type ReachedContents, type Refinement } from '../routes/refinements.ts'
 import {

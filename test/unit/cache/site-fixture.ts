@@ -1,6 +1,5 @@
-import type { TaggedArguments, WriteResponse } from '../../../src/cache/tagger.ts'
-import type { Change } from '../../../src/service/contract.ts'
 import type { Found, Row, RowKind } from '../../../src/service/row.ts'
+import type { Change, TaggedArguments, WriteResponse } from '../../../src/service/tagger.ts'
 import { createSiteTagger } from '../../../src/wordpress/tags/site-tagger.ts'
 import { siteTags } from '../../../src/wordpress/tags/tags.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { TaggedArguments } from '../../../src/cache/tagger.ts'
 import { createConcurrentWrites } from '../../../src/exchange/write/concurrent-writes.ts'
+import type { TaggedArguments } from '../../../src/service/tagger.ts'
 import { found, item, json, list, type Read, tagger } from './site-fixture.ts'
 
 const before = {

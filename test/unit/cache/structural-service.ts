@@ -2,8 +2,8 @@ import { atOnce } from '../../../src/http/bodies/turns.ts'
 import { inferResources } from '../../../src/openapi/document/resources.ts'
 import { createOpenApiRequests } from '../../../src/openapi/requests/openapi-requests.ts'
 import { createServiceTagger, createStructuralTagger } from '../../../src/openapi/tags/structural-tagger.ts'
-import type { Tagger } from '../../../src/service/contract.ts'
 import type { Found } from '../../../src/service/row.ts'
+import type { Tagger } from '../../../src/service/tagger.ts'
 import { contractOf } from '../openapi/requests/described.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Change, MaybeState } from '../../../../src/service/contract.ts'
+import type { Change, MaybeState } from '../../../../src/service/tagger.ts'
 import { changeReaches, item, list, tagger } from '../../cache/site-fixture.ts'
 
 const post = (

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import type { Change } from '../../../../src/service/contract.ts'
 import type { RowKind } from '../../../../src/service/row.ts'
+import type { Change } from '../../../../src/service/tagger.ts'
 import { changeReaches, found, json, type Read, reaches, type Write } from '../../cache/site-fixture.ts'
 
 /** One line each: a write to a real WordPress, its status, and those of 66 responses that were different afterwards. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { jsonReadability } from '../../../src/cache/tagger.ts'
+import { jsonReadability } from '../../../../src/http/bodies/json-readability.ts'
 
 const json = ['Content-Type', 'application/json; charset=UTF-8']
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parsedContent } from '../../../src/cache/tagger.ts'
+import { parsedContent } from '../../../../src/http/bodies/json-readability.ts'
 
 test('the second caller gets the parsed content of the first, and it is then released', () => {
   const content = Buffer.from('{"id": 1}')

@@ -130,14 +130,14 @@ const documentMemoBytes = 8 * 1024 * 1024
 /** Reads documents; each text is parsed once while it is remembered. */
 export class Documents {
   readonly #limits: DocumentLimits
-  readonly #knowsHashes: boolean
+  readonly knowsHashes: boolean
   readonly #byText = createByteMemo<DocumentReading>(documentMemoBytes)
   /** By the SHA-256 of the text, as automatic persisted queries name it. */
-  readonly #byHash = createByteMemo<ParsedDocument>(documentMemoBytes)
+  readonly #byHash = createByteMemo<DocumentReading>(documentMemoBytes)
 
   constructor({ persisted, ...limits }: DocumentLimits & { readonly persisted: boolean }) {
     this.#limits = limits
-    this.#knowsHashes = persisted
+    this.knowsHashes = persisted
   }
 
   read(text: string): DocumentReading {
@@ -151,12 +151,12 @@ export class Documents {
   }
 
   /** The document of which a client has sent both text and hash before. */
-  withHash(sha256: string): ParsedDocument | undefined {
-    return this.#knowsHashes ? this.#byHash.get(sha256)?.value : undefined
+  withHash(sha256: string): DocumentReading | undefined {
+    return this.#byHash.get(sha256)?.value
   }
 
   /** Keeps the hash of a document, if it is one. Content decides: nobody can give a hash another document. */
-  nameByHash(text: string, document: ParsedDocument, sha256: string): boolean {
+  nameByHash(text: string, document: DocumentReading, sha256: string): boolean {
     if (this.#byHash.has(sha256)) return true
     if (hash('sha256', text, 'hex') !== sha256) return false
     this.#byHash.set(sha256, { value: document, bytes: sizeOf(document) })

@@ -35,6 +35,16 @@ export const mutationByGet: Invalid = {
   body: errorsOf('Mutations are sent by POST.', 'mutation_by_get'),
 }
 
+const notFound = errorsOf('PersistedQueryNotFound', 'persisted_query_not_found')
+
+/** Asks for the document of a hash, as automatic persisted queries do; `items` of a list. */
+export const persistedQueryNotFound = (items?: number): Invalid => ({
+  kind: 'invalid',
+  status: 200,
+  code: 'persisted_query_not_found',
+  body: items === undefined ? notFound : Array(items).fill(notFound),
+})
+
 /** Errors in the shape of GraphQL. */
 export const graphqlShape: ErrorShape = {
   contentType: json,

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { canonicalJson, type JsonText } from '../http/json-text.ts'
-import type { Documents, Operation, ParsedDocument } from './document.ts'
+import type { DocumentReading, Documents, Operation, ParsedDocument } from './document.ts'
 import type { RefusedDocument } from './limits.ts'
 import type { GraphqlRequest, RequestReading } from './request.ts'
 
@@ -21,6 +21,8 @@ export type Meaning =
   | { readonly kind: 'mutation' | 'subscription'; readonly operation: string }
   /** Servers may execute it, or refuse it. */
   | { readonly kind: 'undetermined'; readonly mayWrite: boolean }
+  /** A hash alone, with which no client has sent a document. */
+  | { readonly kind: 'unknown-hash' }
   | RefusedDocument
 
 const undetermined = (mayWrite: boolean): Meaning => ({ kind: 'undetermined', mayWrite })
@@ -58,24 +60,49 @@ const canonicalMembers = (
 }
 
 /** A document that is sent as it came must mean the same to every parser: some end a comment where others go on. */
-const isPlain = (document: string | undefined): boolean => document?.includes('#') !== true
+const isPlain = (document: string): boolean => !document.includes('#')
 
-const ofDocument = (request: GraphqlRequest, document: ParsedDocument, documents: Documents): Meaning => {
-  const { sha256 } = request
-  const onlyQueries = document.operations.every(({ type }) => type === 'query')
+const hasOnlyQueries = ({ operations }: ParsedDocument): boolean =>
+  operations.every(({ type }) => type === 'query')
+
+const ofDocument = (request: GraphqlRequest, document: ParsedDocument): Meaning => {
   const operation = chosenOperation(document, request.operationName)
-  if (operation === undefined) return undetermined(!onlyQueries)
+  if (operation === undefined) return undetermined(!hasOnlyQueries(document))
   if (operation.type !== 'query') return { kind: operation.type, operation: operation.name }
-  const isSentAsReceived = sha256 !== undefined
-  if (isSentAsReceived && !isPlain(request.document)) return undetermined(true)
-  if (isSentAsReceived && request.document !== undefined)
-    if (!documents.nameByHash(request.document, document, sha256)) return undetermined(!onlyQueries)
   return {
     kind: 'query',
     operation: operation.name,
     members: canonicalMembers(request, document, operation),
-    isSentAsReceived,
+    isSentAsReceived: request.sha256 !== undefined,
   }
+}
+
+const ofReading = (request: GraphqlRequest, reading: DocumentReading): Meaning => {
+  switch (reading.kind) {
+    case 'parsed':
+      return ofDocument(request, reading)
+    case 'unparsable':
+      return undetermined(true)
+    case 'refused':
+      return reading
+  }
+}
+
+/** Both are sent as they came; a document that is not plain is kept under its hash as one of which nothing is known. */
+const ofBoth = (
+  request: GraphqlRequest,
+  {
+    text,
+    reading,
+    sha256,
+  }: { readonly text: string; readonly reading: DocumentReading; readonly sha256: string },
+  documents: Documents,
+): Meaning => {
+  const isCertain = isPlain(text)
+  const isNamed = documents.nameByHash(text, isCertain ? reading : { kind: 'unparsable' }, sha256)
+  const meaning = ofReading(request, reading)
+  if (meaning.kind !== 'query' || (isCertain && isNamed)) return meaning
+  return undetermined(!isCertain || (reading.kind === 'parsed' && !hasOnlyQueries(reading)))
 }
 
 /** What a request asks for. A hash stands for the document that some client has sent with it. */
@@ -83,18 +110,14 @@ export const meaningOf = (reading: RequestReading, documents: Documents): Meanin
   if (reading.kind !== 'request') return undetermined(reading.kind === 'opaque')
   const { document, sha256 } = reading
   if (document === undefined) {
-    const named = sha256 === undefined ? undefined : documents.withHash(sha256)
-    return named === undefined ? undetermined(true) : ofDocument(reading, named, documents)
+    if (sha256 === undefined || !documents.knowsHashes) return undetermined(true)
+    const named = documents.withHash(sha256)
+    return named === undefined ? { kind: 'unknown-hash' } : ofReading(reading, named)
   }
   const parsed = documents.read(document)
-  switch (parsed.kind) {
-    case 'parsed':
-      return ofDocument(reading, parsed, documents)
-    case 'unparsable':
-      return undetermined(true)
-    case 'refused':
-      return parsed
-  }
+  return sha256 === undefined || parsed.kind === 'refused'
+    ? ofReading(reading, parsed)
+    : ofBoth(reading, { text: document, reading: parsed, sha256 }, documents)
 }
 
 /** The body of a query by POST or QUERY. */

@@ -4,11 +4,11 @@ import { requestHeader } from '../http/headers/header-lines.ts'
 import { isGetOrHead, isKeyedByContent } from '../http/methods.ts'
 import type { ContentMeaning, Contract, Validation, ValidationInput } from '../service/contract.ts'
 import { createByteMemo, Documents } from './document.ts'
-import { limitRefusal, mutationByGet } from './errors.ts'
+import { limitRefusal, mutationByGet, persistedQueryNotFound } from './errors.ts'
 import { refusedDocument } from './limits.ts'
 import { bodyOf, type CanonicalQuery, keyOf, type Meaning, meaningOf, urlQueryOf } from './meaning.ts'
 import { OperationNames } from './operation-names.ts'
-import { readGraphqlBody, readItem, readQuery } from './request.ts'
+import { type RequestReading, readGraphqlBody, readItem, readQuery } from './request.ts'
 
 /** Where the parameters are, and whether its method may write (GraphQL over HTTP §6, RFC 10008). */
 type Place = 'url' | 'safe-body' | 'body'
@@ -35,6 +35,9 @@ const memoBytes = 8 * 1024 * 1024
 
 /** The path by which a rule names an operation, such as `query Me`. No operation has the name of those without one. */
 const pathOf = (operation: string): string => `/${operation === '' ? '-' : operation}`
+
+const isHashAlone = (reading: RequestReading): boolean =>
+  reading.kind === 'request' && reading.document === undefined && reading.sha256 !== undefined
 
 /** What requests to one endpoint mean. */
 export class Requests {
@@ -82,10 +85,7 @@ export class Requests {
     if (content === undefined || reading.kind !== 'empty') return this.#validation(sent, undetermined)
     const body = readGraphqlBody(content, this.#jsonDepth)
     return body.kind === 'batch'
-      ? this.#batchValidation(
-          sent,
-          body.items.map((item) => meaningOf(readItem(item), this.#documents)),
-        )
+      ? this.#batchValidation(sent, body.items.map(readItem))
       : this.#validation(sent, meaningOf(body, this.#documents))
   }
 
@@ -101,6 +101,8 @@ export class Requests {
         return this.#forwarded(sent, 'pass', this.names.labelOf(meaning.kind, meaning.operation))
       case 'undetermined':
         return this.#forwarded(sent, sent.place === 'body' && meaning.mayWrite ? 'write' : 'pass', 'unknown')
+      case 'unknown-hash':
+        return persistedQueryNotFound()
       case 'refused':
         return limitRefusal(meaning)
     }
@@ -136,10 +138,13 @@ export class Requests {
   }
 
   /** A list of queries is as many reads; a list with anything else is forwarded whole. */
-  #batchValidation(sent: Sent, meanings: readonly Meaning[]): Validation {
+  #batchValidation(sent: Sent, items: readonly RequestReading[]): Validation {
     const { batch } = this.#config
-    if (meanings.length > batch)
+    if (items.length > batch)
       return limitRefusal(refusedDocument('batch_too_long', `A batch may have ${batch} operations.`))
+    const meanings = items.map((item) => meaningOf(item, this.#documents))
+    const asks = meanings.some(({ kind }) => kind === 'unknown-hash') && items.every(isHashAlone)
+    if (asks) return persistedQueryNotFound(items.length)
     const refused = meanings.find((meaning) => meaning.kind === 'refused')
     if (refused?.kind === 'refused') return limitRefusal(refused)
     const queries = meanings.filter((meaning) => meaning.kind === 'query' && !meaning.isSentAsReceived)

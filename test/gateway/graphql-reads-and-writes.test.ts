@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type GraphqlServer, startGraphqlServer } from '../support/graphql-server.ts'
 
@@ -182,10 +182,6 @@ describe('a mutation', () => {
       { query: 'query A { me } mutation B { setTitle(id: "1", title: "B") { id } }', operationName: 'B' },
     ],
     ['in a list', [{ query: posts }, { query: 'mutation { setTitle(id: "1", title: "L") { id } }' }]],
-    [
-      'by a hash that is not known',
-      { extensions: { persistedQuery: { version: 1, sha256Hash: 'a'.repeat(64) } } },
-    ],
     ['by the id of a stored document', { queryId: 'abc', query: posts }],
     ['that cannot be parsed', { query: 'mutation {' }],
     ['in a list of which nothing can be parsed', [{ query: '{' }, { query: 'mutation {' }]],
@@ -247,13 +243,15 @@ describe('a document over a limit', () => {
   })
 })
 
+const notFound = {
+  errors: [{ message: 'PersistedQueryNotFound', extensions: { code: 'PERSISTED_QUERY_NOT_FOUND' } }],
+}
+
 describe('a persisted document', () => {
   const sha256Hash = createHash('sha256').update(posts).digest('hex')
   const extensions = { persistedQuery: { version: 1, sha256Hash } }
 
   test('is the same stored response as its document, once that is known', async () => {
-    await post({ query: posts })
-    expect((await post({ extensions })).status).not.toContain('hit')
     await post({ query: posts })
     expect((await post({ query: posts, extensions })).status).toContain('hit')
     expect((await post({ extensions })).status).toContain('hit')
@@ -262,7 +260,59 @@ describe('a persisted document', () => {
   test('with the hash of another document is none', async () => {
     const other = { persistedQuery: { version: 1, sha256Hash: 'b'.repeat(64) } }
     await post({ query: posts, extensions: other })
-    expect((await post({ extensions: other })).status).toContain('fwd=method')
+    expect((await post({ extensions: other })).body).toEqual(notFound)
+  })
+})
+
+describe('a hash that Trellis does not know, as after a restart', () => {
+  const hashed = (document: string) => ({
+    extensions: {
+      persistedQuery: { version: 1, sha256Hash: createHash('sha256').update(document).digest('hex') },
+    },
+  })
+  const documents = {
+    query: '{ posts { title } }',
+    mutation: 'mutation { setTitle(id: "none", title: "hashed") { id } }',
+    'query with a comment': '{ posts { title } } # é',
+    'document that cannot be parsed': 'query @@ {',
+  }
+
+  test.each(Object.entries(documents))('of a %s is asked for, and drops nothing', async (_, document) => {
+    await post({ query: posts })
+    server.forget()
+    expect(await post(hashed(document))).toMatchObject({ code: 200, body: notFound })
+    expect((await get({ extensions: JSON.stringify(hashed(document).extensions) })).body).toEqual(notFound)
+    expect(server.requests).toHaveLength(0)
+    expect((await post({ query: posts })).status).toContain('hit')
+    // The client sends both, and the hash alone from then on.
+    await post({ query: document, ...hashed(document) })
+    server.forget()
+    expect((await post(hashed(document))).body).not.toEqual(notFound)
+    expect(server.requests.length).toBe(document === documents.query ? 0 : 1)
+  })
+
+  test('in a list of hashes is asked for with all of them; beside documents the list is forwarded', async () => {
+    const unknown = hashed('{ me }')
+    expect((await post([hashed(posts), unknown])).body).toEqual([notFound, notFound])
+    expect(server.requests).toHaveLength(0)
+    await post([{ query: posts }, unknown])
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('is forwarded as a write where `persisted` is off', async () => {
+    const other = await startTestGateway({
+      services: {
+        graph: { contract: 'graphql', upstream: { targets: [server.origin] }, graphql: { persisted: false } },
+      },
+    })
+    onTestFinished(() => other.close())
+    const response = await fetch(`${other.publicAddress}/graphql`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(hashed('{ me }')),
+    })
+    expect(await read(response)).toMatchObject({ status: expect.stringContaining('fwd=method') })
+    expect(server.requests).toHaveLength(1)
   })
 })
 

@@ -411,7 +411,9 @@ const graphql = z.strictObject({
       introspection: flag.prefault(true).describe('`false` = `__schema` and `__type` are 400'),
       persisted: flag
         .prefault(true)
-        .describe('A hash of automatic persisted queries stands for its document once both were sent'),
+        .describe(
+          'A hash of automatic persisted queries stands for its document once both were sent, and is asked for before',
+        ),
       batch: whole(1, 1_000).prefault(10).describe('Operations of one request'),
       tags: oneOf(['partial', 'complete'])
         .prefault('partial')

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 import { isProxyHeader } from '../http/headers/forwardable-headers.ts'
 import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
-import type { AdminRefusal } from './operator.ts'
+import type { AdminRefusal } from './events.ts'
 
 /** The facts that decide whether a request to the admin side is answered. */
 export type AdminRequest = {

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { WorkerLink } from '../cluster/worker-link.ts'
 import { parseDuration } from '../config/quantities.ts'
-import type { ReceiverStatus } from '../downstream/events.ts'
 import { isJsonObject } from '../http/json-text.ts'
 import {
   type History,
@@ -12,52 +11,9 @@ import {
 } from '../observability/history.ts'
 import { type LogLevel, type LogLevelChange, type LogLevelName, logLevels } from '../observability/logger.ts'
 import { durationBounds } from '../observability/metrics.ts'
-import type { AdminEvent, LogLevelRequest, Operator, Readiness, ReadinessIssue } from './operator.ts'
+import type { AdminEvent } from './events.ts'
+import type { LogLevelRequest, Operator } from './operator.ts'
 import { fault, type RequestReading } from './purge-request.ts'
-
-export type ReadinessFacts = {
-  readonly draining: boolean
-  readonly lastReloadRefused: boolean
-  /** Services without a target that accepts requests. */
-  readonly servicesDown: readonly string[]
-  /** Services of which no target has been contacted. */
-  readonly servicesUnknown: readonly string[]
-  /** Not all workers have been ready once, or the shared store has granted no lease yet. */
-  readonly starting: boolean
-  readonly workersMissing: boolean
-  /** May responses be served from memory? */
-  readonly memoryTrusted: boolean
-  /** Services whose change feed cannot be read. */
-  readonly silentFeeds: readonly string[]
-  /** Services with a cache in front that has not confirmed a purge. */
-  readonly laggingServices: readonly ReceiverStatus[]
-  readonly findings: readonly ReadinessIssue[]
-}
-
-/**
- * Only draining and the start make an instance unready: workers that are not all there, a first lease that is awaited. A dead upstream is dead for all instances: if all
- * became unready, their stored responses would be lost too. A refused reload keeps the previous configuration.
- */
-export const decideReadiness = (facts: ReadinessFacts): Readiness => ({
-  ready: !facts.draining && !facts.starting,
-  reasons: [
-    ...(facts.draining ? (['draining'] as const) : []),
-    ...(facts.starting ? (['starting'] as const) : []),
-  ],
-  degraded: [
-    ...(facts.lastReloadRefused ? [{ reason: 'config' } as const] : []),
-    ...(facts.memoryTrusted ? [] : [{ reason: 'shared' } as const]),
-    ...(facts.workersMissing ? [{ reason: 'workers' } as const] : []),
-    ...facts.silentFeeds.map((service) => ({ reason: 'changes', service }) as const),
-    ...facts.laggingServices.map(
-      ({ service, receiver, address, reason: cause }) =>
-        ({ reason: 'downstream', service, receiver, address, cause }) as const,
-    ),
-    ...facts.servicesDown.map((service) => ({ reason: 'upstreams', service }) as const),
-  ],
-  findings: facts.findings,
-  unknown: facts.servicesUnknown,
-})
 
 type DiagnosisOptions = {
   readonly operator: Operator

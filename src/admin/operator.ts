@@ -1,41 +1,6 @@
 import type { ChangeFeeds } from '../wordpress/changes/change-feeds.ts'
 import type { PurgeRequest, WarmRequest } from './purge-request.ts'
 
-/**
- * A condition that clients may notice although the gateway is ready. `upstreams`: no target of the service accepts requests, so only
- * stored responses are served. `config`: the last reload was refused, so the file differs from the configuration in use. `shared`:
- * nothing is served from memory, because invalidations of other writers do not arrive. `workers`: one has ended, and its successor is not
- * ready yet. `changes`: not every change behind the gateway is known, so stored responses of the service are used for the ordinary
- * time only. `downstream`: a cache in front of the service has not confirmed a purge, and may show older data.
- */
-type Degradation = {
-  readonly reason: 'upstreams' | 'config' | 'shared' | 'workers' | 'changes' | 'downstream'
-  readonly service?: string
-  /** The cache in front that is behind, one of its instances where it has several, and why. */
-  readonly receiver?: string
-  readonly address?: string | undefined
-  readonly cause?: string | undefined
-}
-
-/** A warning about the configuration, or a mismatch between a service and its upstream; the log has the details. */
-export type ReadinessIssue = {
-  readonly finding: string
-  readonly service?: string
-  readonly setting?: string
-}
-
-/**
- * `reasons`: why no requests should be sent here; `unknown`: services whose upstream has not been contacted; `issues` without
- * texts, since every client of the admin side may read this.
- */
-export type Readiness = {
-  readonly ready: boolean
-  readonly reasons: readonly ('draining' | 'starting')[]
-  readonly degraded: readonly Degradation[]
-  readonly findings: readonly ReadinessIssue[]
-  readonly unknown: readonly string[]
-}
-
 /** Result of a reload. Only `applied` changes anything. */
 export type ReloadOutcome =
   /** `changed`: keys of the configuration. `documents`: how OpenAPI documents of services have changed; absent when none has. */
@@ -90,7 +55,7 @@ type BegunBuild = { readonly build: string; readonly changes: BuildChanges | und
 
 export type EntriesQuery = { readonly sort: 'size' | 'hits' | 'age'; readonly limit: number }
 
-type AskedRequest = {
+type ExplainedRequest = {
   readonly method: string
   readonly url: string
   /** Lower-case names. */
@@ -116,7 +81,7 @@ export type Operator = {
   /** Has its own credential: the token of a service. */
   readonly changes: Pick<ChangeFeeds, 'admit' | 'receive'>
   entries(query: EntriesQuery): readonly unknown[] | Promise<readonly unknown[]>
-  explain(request: AskedRequest): unknown
+  explain(request: ExplainedRequest): unknown
   drift(): unknown
   config(): unknown
   /** Of all services, or of one that has its own document; ready to be sent. Undefined: there is no such service. */
@@ -131,29 +96,3 @@ export type Operator = {
   /** Ends the program as SIGTERM does: unready, then requests in flight finish. Returns at once. */
   drain(): void
 }
-
-export type AdminRefusal =
-  | 'credential-missing'
-  | 'credential-wrong'
-  | 'cross-site'
-  | 'host-by-name'
-  | 'not-json'
-  | 'not-loopback'
-
-/** Events of the admin side, for the log: every write and every refusal. Addresses are those of peers. */
-export type AdminEvent = { readonly address: string } & (
-  | {
-      readonly kind: 'admin-purge'
-      /** `several`: selectors of more than one kind. */
-      readonly selector: 'url' | 'tag' | 'prefix' | 'all' | 'several'
-      readonly selectors: number
-      readonly mode: 'soft' | 'hard'
-      readonly dryRun: boolean
-      readonly entries: number
-      readonly warming: number
-    }
-  | { readonly kind: 'admin-warm'; readonly warming: number }
-  | { readonly kind: 'admin-log-level'; readonly to: string; readonly forMs: number | undefined }
-  | { readonly kind: 'admin-drain' | 'admin-reload' }
-  | { readonly kind: 'admin-refused'; readonly reason: AdminRefusal }
-)

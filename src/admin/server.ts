@@ -23,16 +23,10 @@ import { addBuilds } from './builds.ts'
 import { addChanges, changesPath } from './changes.ts'
 import { compressTexts } from './compress-texts.ts'
 import { addDiagnosis } from './diagnosis.ts'
-import type {
-  AdminEvent,
-  AdminRefusal,
-  EntriesQuery,
-  Notice,
-  Operator,
-  Readiness,
-  ReloadOutcome,
-} from './operator.ts'
+import type { AdminEvent, AdminRefusal } from './events.ts'
+import type { EntriesQuery, Notice, Operator, ReloadOutcome } from './operator.ts'
 import { readPurgeRequest, readWarmRequest } from './purge-request.ts'
+import type { Readiness } from './readiness.ts'
 import { statusReport } from './status-report.ts'
 
 /** No foreign content, nothing inline, no frames; `data:` for the icons inside Swagger UI's style sheet. */

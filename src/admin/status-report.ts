@@ -1,7 +1,8 @@
 import type { MetricName, MetricSnapshot } from '../observability/metrics.ts'
 import { adviceFor, type LostHits } from './advice.ts'
 import { describedText, descriptionsOf } from './descriptions.ts'
-import type { Notice, Readiness } from './operator.ts'
+import type { Notice } from './operator.ts'
+import type { Readiness } from './readiness.ts'
 
 type Sample = Pick<MetricSnapshot['values'][number], 'labels' | 'value'>
 

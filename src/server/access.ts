@@ -8,8 +8,8 @@ import type { Access, CredentialVerdict, Identity } from '../exchange/access.ts'
 import { jwtSegments } from '../http/headers/credential-headers.ts'
 import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import { whenKnown } from '../http/message.ts'
+import { createAddressList } from './access/client-address.ts'
 import type { JwtConfig, TokenIdentity, TokenVerdict, TokenVerifier } from './access/verify-token.ts'
-import { createAddressList } from './client-address.ts'
 import type { AccessEvent } from './events.ts'
 
 type ApiKeysConfig = NonNullable<AccessConfig['apiKeys']>

@@ -1,4 +1,4 @@
-import { messageFaults } from './read-request.ts'
+import { messageFaults } from './listener/read-request.ts'
 
 /** Why a message is not accepted as a request. `framing` and `chunking`: the end of the request is ambiguous. */
 export const protocolFaults = [

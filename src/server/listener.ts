@@ -19,10 +19,10 @@ import { type Certificate, createContexts } from './listener/certificates.ts'
 import { watchConnections } from './listener/connections.ts'
 import { boundStreams } from './listener/http2.ts'
 import { Http2Incoming, Http2Outgoing } from './listener/http2-messages.ts'
+import { isHttp2 } from './listener/read-request.ts'
 import { createReadingTurns } from './listener/reading-turns.ts'
 import { createRequestContents, Http1Incoming } from './listener/request-content.ts'
 import { createRequestTurns } from './listener/request-turns.ts'
-import { isHttp2 } from './read-request.ts'
 
 /** Finds a free port when the configuration leaves it open: links need the port before anything listens. */
 export const freePort = (host: string): Promise<number> =>

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import type { Config } from '../config/config.ts'
-import { createAddressList } from './client-address.ts'
+import { createAddressList } from './access/client-address.ts'
 import type { EdgeEvent, LifecycleEvent } from './events.ts'
 import { createListener, type EdgeHandlers, type ListenerOptions } from './listener.ts'
 import {

@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccess } from '../../src/admin/access.ts'
 import { adminDocument } from '../../src/admin/admin-document.ts'
-import type { AdminEvent } from '../../src/admin/operator.ts'
+import type { AdminEvent } from '../../src/admin/events.ts'
 import type { PurgeRequest } from '../../src/admin/purge-request.ts'
 import { createAdmin } from '../../src/admin/server.ts'
 

@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { createDiagnosis } from '../../admin/diagnosis.ts'
-import type { AdminEvent, Operator } from '../../admin/operator.ts'
+import type { AdminEvent } from '../../admin/events.ts'
+import type { Operator } from '../../admin/operator.ts'
 import { createAdmin } from '../../admin/server.ts'
 import { within } from '../closing.ts'
 import type { GatewayParts } from '../gateway-parts.ts'

@@ -1,5 +1,6 @@
-import { decideReadiness } from '../../admin/diagnosis.ts'
-import type { Notice, Readiness, ReloadOutcome } from '../../admin/operator.ts'
+import type { Notice, ReloadOutcome } from '../../admin/operator.ts'
+import type { Readiness } from '../../admin/readiness.ts'
+import { decideReadiness } from '../../admin/readiness.ts'
 import type { Coherence } from '../../cluster/coherence.ts'
 import type { WorkerLink } from '../../cluster/worker-link.ts'
 import { configWarnings } from '../load-config.ts'

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Service } from '../../exchange/service.ts'
 import type { ServiceChoice, ServiceTable } from '../../service/service-table.ts'
-import { authorityOf } from '../read-request.ts'
+import { authorityOf } from '../listener/read-request.ts'
 
 export type Choice = ServiceChoice<Service>
 

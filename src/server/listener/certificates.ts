@@ -4,7 +4,7 @@ import type { Http2ServerRequest, ServerHttp2Session } from 'node:http2'
 import { isIP } from 'node:net'
 import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls'
 import { createHostTable, hostOf } from '../../http/targets.ts'
-import { authorityOf } from '../read-request.ts'
+import { authorityOf } from './read-request.ts'
 
 /** A certificate for some hosts, as PEM texts; a host may be a wildcard. */
 export type HostCertificate = {

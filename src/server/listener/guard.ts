@@ -7,6 +7,9 @@ import type { GatewayResponse } from '../../http/message.ts'
 import { type ServiceChoices, serviceOf } from '../edge/service-choices.ts'
 import type { EdgeEvent, ProtocolFault } from '../events.ts'
 import type { EdgeHandlers } from '../listener.ts'
+import { asksWebSocket, namesUpgrade, responseOn } from '../websocket/handshake.ts'
+import { currentResponse } from './connections.ts'
+import { faultOfHttp2 } from './http2.ts'
 import {
   absoluteForm,
   asksServer,
@@ -16,10 +19,7 @@ import {
   type MessageFault,
   messageFault,
   poison,
-} from '../read-request.ts'
-import { asksWebSocket, namesUpgrade, responseOn } from '../websocket/handshake.ts'
-import { currentResponse } from './connections.ts'
-import { faultOfHttp2 } from './http2.ts'
+} from './read-request.ts'
 
 type RequestGuardOptions = {
   take(incoming: IncomingMessage, outgoing: ServerResponse): void

@@ -11,8 +11,8 @@ import { OpenList } from '../../http/bounds/open-list.ts'
 import type { RequestHeaders } from '../../http/headers/header-lines.ts'
 import type { GatewayRequest } from '../../http/message.ts'
 import type { EdgeEvent } from '../events.ts'
-import { authorityForm } from '../read-request.ts'
 import type { Http2Incoming, Http2Outgoing } from './http2-messages.ts'
+import { authorityForm } from './read-request.ts'
 
 /** RFC 9113 §8.3.1: Host must equal :authority, neither may have userinfo, and the target must be a path. */
 export const faultOfHttp2 = (incoming: IncomingMessage): 'host' | 'target' | undefined => {

@@ -9,8 +9,8 @@ import { createFairTurns, type FairTurns } from '../../http/bounds/fair-turns.ts
 import { OpenList } from '../../http/bounds/open-list.ts'
 import { interposePush } from '../../http/interposed-streams.ts'
 import type { EdgeEvent } from '../events.ts'
-import { clientGone, hasContent, isHttp2 } from '../read-request.ts'
 import { BufferedOctets, longestGathered, ownMemory } from './buffered-octets.ts'
+import { clientGone, hasContent, isHttp2 } from './read-request.ts'
 import type { ReadingTurns } from './reading-turns.ts'
 import { continueReading, pauseReading, readAsStream } from './socket-reading.ts'
 

@@ -4,8 +4,8 @@ import type { Service } from '../../exchange/service.ts'
 import { memoizeByObject } from '../../http/memo.ts'
 import { discard, type GatewayResponse } from '../../http/message.ts'
 import type { EdgeOptions } from '../edge-options.ts'
-import { isReset, withUnreadContent } from '../read-request.ts'
-import { createChangesFor } from '../response-changes.ts'
+import { isReset, withUnreadContent } from '../listener/read-request.ts'
+import { createChangesFor } from './response-changes.ts'
 import { type SendOptions, sendResponse } from './send-response.ts'
 
 /** A response over HTTP/2 whose stream has closed emits `close` no more. */

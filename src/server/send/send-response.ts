@@ -8,8 +8,8 @@ import { withoutHeaders } from '../../http/headers/header-lines.ts'
 import { type GatewayResponse, hasNoContent } from '../../http/message.ts'
 import { type ContentText, contentText, longestText, wholeText } from '../../http/response-text.ts'
 import { Http2Outgoing } from '../listener/http2-messages.ts'
-import type { ResponseChanges } from '../response-changes.ts'
 import { headersOf, headersOfHead } from './http2-headers.ts'
+import type { ResponseChanges } from './response-changes.ts'
 
 /** HTTP/1.0 has no chunks: the end of the connection may end the content (RFC 9112 §6.3), a reset does not. */
 const cut = (raw: ServerResponse): void => {

@@ -8,7 +8,7 @@ import type { Service } from '../../exchange/service.ts'
 import { headerValue, type RequestHeaders, withoutHeaders } from '../../http/headers/header-lines.ts'
 import type { GatewayRequest, GatewayResponse } from '../../http/message.ts'
 import { currentResponse, responseBegins } from '../listener/connections.ts'
-import { EdgeRequest, hasContent } from '../read-request.ts'
+import { EdgeRequest, hasContent } from '../listener/read-request.ts'
 import type { CountedWebSocket, WebSockets } from '../websockets.ts'
 
 /** Does a request ask for a WebSocket (RFC 6455 §4.1)? Any other protocol may be ignored (RFC 9110 §7.8). */

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../../src/clock.ts'
-import { createJwks } from '../../../src/server/access/verify-token.ts'
-import { createKey } from '../../support/issuer.ts'
-import { pause, startOrigin } from '../../support/origin.ts'
+import { systemClock } from '../../../../src/clock.ts'
+import { createJwks } from '../../../../src/server/access/verify-token.ts'
+import { createKey } from '../../../support/issuer.ts'
+import { pause, startOrigin } from '../../../support/origin.ts'
 
 /** Ways in which an issuer sends its keys. */
 const forms: Readonly<Record<string, (content: string) => string>> = {

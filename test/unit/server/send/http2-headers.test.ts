@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { HeaderLines } from '../../../src/http/headers/header-lines.ts'
-import { headersOf, headersOfHead, PreparedHeaders } from '../../../src/server/send/http2-headers.ts'
+import type { HeaderLines } from '../../../../src/http/headers/header-lines.ts'
+import { headersOf, headersOfHead, PreparedHeaders } from '../../../../src/server/send/http2-headers.ts'
 
 const begin: HeaderLines = ['Content-Type', 'text/plain', 'ETag', '"a"', 'Age', '3']
 const none: ReadonlySet<string> = new Set()

@@ -3,11 +3,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { HeaderLines } from '../../../src/http/headers/header-lines.ts'
-import type { GatewayResponse } from '../../../src/http/message.ts'
-import { headText } from '../../../src/http/response-text.ts'
-import { sendResponse } from '../../../src/server/send/send-response.ts'
-import { type HttpServer, startHttpServer } from '../../support/http-server.ts'
+import type { HeaderLines } from '../../../../src/http/headers/header-lines.ts'
+import type { GatewayResponse } from '../../../../src/http/message.ts'
+import { headText } from '../../../../src/http/response-text.ts'
+import { sendResponse } from '../../../../src/server/send/send-response.ts'
+import { type HttpServer, startHttpServer } from '../../../support/http-server.ts'
 
 const keepAliveTimeout = 7_000
 let server: HttpServer
@@ -107,7 +107,7 @@ describe('a head that was made before has the bytes that node:http writes', () =
     vi.stubEnv('TRELLIS_HEADS_BY_NODE', '1')
     vi.resetModules()
     onTestFinished(() => void vi.unstubAllEnvs())
-    const { sendResponse: sendByNode } = await import('../../../src/server/send/send-response.ts')
+    const { sendResponse: sendByNode } = await import('../../../../src/server/send/send-response.ts')
     const headerLines = whole('a')
     const byNode = await startHttpServer((_incoming, outgoing) =>
       sendByNode(

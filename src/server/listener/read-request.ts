@@ -2,10 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
-import { EndSignal } from '../http/end-signal.ts'
-import { headerValues, type RequestHeaders, withoutHeaders } from '../http/headers/header-lines.ts'
-import type { GatewayRequest, GatewayResponse, Interim, ResponseHead } from '../http/message.ts'
-import { isOptions } from '../http/methods.ts'
+import { EndSignal } from '../../http/end-signal.ts'
+import { headerValues, type RequestHeaders, withoutHeaders } from '../../http/headers/header-lines.ts'
+import type { GatewayRequest, GatewayResponse, Interim, ResponseHead } from '../../http/message.ts'
+import { isOptions } from '../../http/methods.ts'
 
 /** Why a parsed request is refused: its end, its host or its version can be read in two ways. */
 export const messageFaults = ['version', 'host', 'transfer-coding', 'field-count', 'target'] as const

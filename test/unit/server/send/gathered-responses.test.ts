@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { createGathering as createGatheringOf } from '../../../src/server/send/send-response.ts'
+import { createGathering as createGatheringOf } from '../../../../src/server/send/send-response.ts'
 
 /** Gathers responses that are known by a number. */
 const createGathering = (send: (item: number) => void): ((item: number) => void) => {

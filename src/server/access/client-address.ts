@@ -1,6 +1,6 @@
 import { BlockList, isIP, type Socket } from 'node:net'
-import type { Client } from '../exchange/request-context.ts'
-import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
+import type { Client } from '../../exchange/request-context.ts'
+import { type RequestHeaders, requestHeader } from '../../http/headers/header-lines.ts'
 
 /** Matches peers that are trusted proxies: their X-Forwarded-For and -Proto, or Forwarded, are used. */
 type TrustedProxies = (address: string) => boolean

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type HeaderChanges, linesText } from '../../../src/http/headers/header-lines.ts'
-import { createChangesFor } from '../../../src/server/response-changes.ts'
-import { headersOf } from '../../../src/server/send/http2-headers.ts'
+import { type HeaderChanges, linesText } from '../../../../src/http/headers/header-lines.ts'
+import { headersOf } from '../../../../src/server/send/http2-headers.ts'
+import { createChangesFor } from '../../../../src/server/send/response-changes.ts'
 
 const shop = 'https://shop.test'
 const cors = {

@@ -1,12 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import type { OutgoingHttpHeaders } from 'node:http2'
-import type { Config } from '../config/config.ts'
-import { allowedLines, corsHeaderNames, isPreflight, preflightLines } from '../http/headers/cors.ts'
-import { type HeaderChanges, type HeaderLines, linesText, withChanges } from '../http/headers/header-lines.ts'
-import { memoize, memoizeByObject } from '../http/memo.ts'
-import type { HeadText } from '../http/response-text.ts'
-import { ownText } from '../http/retained.ts'
-import { headersOf, PreparedHeaders } from './send/http2-headers.ts'
+import type { Config } from '../../config/config.ts'
+import { allowedLines, corsHeaderNames, isPreflight, preflightLines } from '../../http/headers/cors.ts'
+import {
+  type HeaderChanges,
+  type HeaderLines,
+  linesText,
+  withChanges,
+} from '../../http/headers/header-lines.ts'
+import { memoize, memoizeByObject } from '../../http/memo.ts'
+import type { HeadText } from '../../http/response-text.ts'
+import { ownText } from '../../http/retained.ts'
+import { headersOf, PreparedHeaders } from './http2-headers.ts'
 
 /** What all responses of a service to one kind of origin have in common, made once: `cors`, then its `responseHeaders`. */
 export type ResponseChanges = {

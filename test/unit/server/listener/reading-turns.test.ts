@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createReadingTurns, type ReadingTurns } from '../../../src/server/listener/reading-turns.ts'
+import { createReadingTurns, type ReadingTurns } from '../../../../src/server/listener/reading-turns.ts'
 
 const hostile = '127.0.0.2'
 const honest = '127.0.0.3'

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
-import { createRequestTurns } from '../../../src/server/listener/request-turns.ts'
+import { createRequestTurns } from '../../../../src/server/listener/request-turns.ts'
 
 const sockets: Socket[] = []
 afterEach(() => {

@@ -1,12 +1,12 @@
 import { createLocalJWKSet, type JWK } from 'jose'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../../src/clock.ts'
 import {
   createJwks,
   createTokenVerifier,
   type Jwks,
   type TokenVerifier,
-} from '../../../src/server/access/verify-token.ts'
+} from '../../../../src/server/access/verify-token.ts'
 import {
   audience,
   createKey,
@@ -14,7 +14,7 @@ import {
   type IssuerKey,
   issuerName,
   startIssuer,
-} from '../../support/issuer.ts'
+} from '../../../support/issuer.ts'
 
 let key: IssuerKey
 let issuer: Issuer

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
-import { createClientOf } from '../../../src/server/client-address.ts'
+import { createClientOf } from '../../../../src/server/access/client-address.ts'
 
 const socket = { remoteAddress: '10.0.0.1' } as Socket
 

@@ -551,6 +551,63 @@ final class Trellis_Known_Tables {
 }
 
 /**
+ * What no hook tells: all that the companion knows of code by its names. Each row has its reason. What other plugins hook to a plugin of
+ * this list counts as any other code.
+ */
+final class Trellis_Known_Code {
+	/** Who asks how many posts an author has, to whom it matters only whether there is one. */
+	const ASKS_FOR_AUTHOR = array(
+		'WP_REST_Users_Controller::get_item_permissions_check' => 'WordPress: visitors see authors with a published post',
+		'Yoast\WP\SEO\Presentations\Indexable_Author_Archive_Presentation::generate_robots' => 'Yoast SEO 28: search engines see them',
+	);
+
+	/** Yoast SEO 28 asks by this. */
+	const COUNTS_POSTS = 'Yoast\WP\SEO\Helpers\User_Helper::count_posts';
+
+	/**
+	 * Classes and functions that add to posts, users and comments, and show of no term how many posts it has; with the names of hooks by
+	 * which other code may change what they add.
+	 */
+	const COUNTLESS = array(
+		// Yoast SEO 28: titles, links and structured data, with names of terms; it takes its meta from visitors.
+		'Yoast\WP\SEO\Routes\Yoast_Head_REST_Field'      => '/^(?:wpseo|yoast)/i',
+		'WPSEO_Meta'                                     => '/^(?:wpseo|yoast)/i',
+		// ACF 6.8: values of fields as they are stored, see `shows_stored_values`; links to what they name.
+		'ACF_Rest_Api'                                   => '/^acf/i',
+		'ACF_Rest_Embed_Links'                           => '/^acf/i',
+		// WooCommerce 10.5: titles of its own pages, classes of products, numbers of products of its own terms, settings of the user's screens.
+		'wc_page_endpoint_title'                         => '/^woocommerce/i',
+		'wc_product_post_class'                          => '/^woocommerce/i',
+		'wc_change_term_counts'                          => '/^woocommerce/i',
+		'WC_REST_Authentication'                         => '/^woocommerce/i',
+		'Automattic\WooCommerce\Internal\Admin\WCAdminUser' => '/^woocommerce/i',
+	);
+
+	/** The function of a callback, or the class that it belongs to, also that of a closure; '' when it has none. */
+	public static function owner_of( $callback ) {
+		if ( $callback instanceof Closure ) {
+			$class = ( new ReflectionFunction( $callback ) )->getClosureScopeClass();
+			return $class ? $class->getName() : '';
+		}
+		if ( is_array( $callback ) ) {
+			return is_object( $callback[0] ) ? get_class( $callback[0] ) : (string) $callback[0];
+		}
+		return is_string( $callback ) ? explode( '::', $callback )[0] : '';
+	}
+
+	/** Hooks by which other code changes what a callback adds; '' when it may show numbers of posts. */
+	public static function countless_hooks( $callback ) {
+		$owner = self::owner_of( $callback );
+		return isset( self::COUNTLESS[ $owner ] ) && ( 'ACF_Rest_Api' !== $owner || self::shows_stored_values() ) ? self::COUNTLESS[ $owner ] : '';
+	}
+
+	/** ACF shows whole terms, with their numbers, in its other format. */
+	private static function shows_stored_values() {
+		return empty( $_GET['acf_format'] ) && function_exists( 'acf_get_setting' ) && 'light' === acf_get_setting( 'rest_api_format' );
+	}
+}
+
+/**
  * What this PHP request has changed, learned from the statements that wpdb sends (the filter `query` sees each before it runs):
  * hooks are missing for direct SQL, are silenced by importers, and come before the last write. A statement that cannot be
  * understood is a change of its whole table, or of everything.
@@ -585,7 +642,7 @@ final class Trellis_Changes {
 	 * name, the columns that lists filter by.
 	 */
 	const TABLES = array(
-		'posts'              => array( 'post', 'ID', 'ID', '', 'post_|menu_order' ),
+		'posts'              => array( 'post', 'ID', 'ID', '', 'post_|menu_order|comment_count' ),
 		'postmeta'           => array( 'post', 'post_id', 'meta_id', 'meta_key', '' ),
 		'term_relationships' => array( 'post', 'object_id', 'object_id', '', 'term_taxonomy_id' ),
 		'terms'              => array( 'term', 'term_id', 'term_id', '', 'name|slug|term_group' ),
@@ -800,10 +857,8 @@ final class Trellis_Changes {
 			$this->insert( $verb, $part[1], $part[2], substr( $sql, strlen( $part[0] ) ) );
 		} elseif ( preg_match( '/^UPDATE\s+(?:(?:LOW_PRIORITY|IGNORE)\s+)*+' . self::NAME . '\s+SET\s/i', $sql, $part ) || preg_match( '/^DELETE\s+(?:(?:LOW_PRIORITY|QUICK|IGNORE)\s+)*+FROM\s+' . self::NAME . '\s*(?=(?:WHERE|ORDER|LIMIT)\b|;|$)/i', $sql, $part ) ) {
 			$this->modify( $verb, $part[1], substr( $sql, strlen( $part[0] ) ) );
-		} elseif ( preg_match( '/^(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s+)*+(?:INTO\s+)?' . self::NAME . '\s*(?:\([^()]*\)\s*)?SELECT\s/i', $sql, $part ) ) {
-			// The other tables are read.
-			list( $site, $table ) = $this->locate( $part[1] );
-			$this->whole( $site, $table );
+		} elseif ( preg_match( '/^(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s+)*+(?:INTO\s+)?' . self::NAME . '\s*(?:\(([^()]*)\)\s*)?SELECT\s/i', $sql, $part ) ) {
+			$this->insert_selected( $verb, $part[1], isset( $part[2] ) ? $part[2] : '', substr( $sql, strlen( $part[0] ) ) );
 		} else {
 			$this->mention( $sql );
 		}
@@ -832,14 +887,9 @@ final class Trellis_Changes {
 	private function insert( $verb, $name, $columns, $values ) {
 		list( $site, $table ) = $this->locate( $name );
 		$spec    = isset( self::TABLES[ $table ] ) ? self::TABLES[ $table ] : null;
-		$columns = array_map(
-			function ( $column ) {
-				return trim( $column, " \t\r\n`" );
-			},
-			explode( ',', $columns )
-		);
+		$columns = self::names_in( $columns );
 		if ( ! $spec ) {
-			$this->insert_rows( $verb, $name, $columns, $values );
+			$this->insert_rows( $verb, $name, $columns, $this->tuples( $values, count( $columns ) ), $values );
 			return;
 		}
 		list( $kind, $owner, $key, $named, $filters ) = $spec;
@@ -880,6 +930,51 @@ final class Trellis_Changes {
 			$this->mark( $site, self::is_aside_table( $table ) );
 			$this->touch_all( $site, $kind, array_keys( $ids ), '' !== $filters );
 		}
+	}
+
+	/** The names of columns in a list. */
+	private static function names_in( $list ) {
+		return array_map(
+			function ( $column ) {
+				return trim( $column, " \t\r\n`" );
+			},
+			explode( ',', $list )
+		);
+	}
+
+	/**
+	 * An INSERT of what a SELECT finds. Of tables of plugins one that reads none, but sets a condition, inserts one row at most: WooCommerce
+	 * reserves stock for an order so. Other tables than the first are read.
+	 */
+	private function insert_selected( $verb, $name, $columns, $select ) {
+		list( $site, $table ) = $this->locate( $name );
+		$row = isset( self::TABLES[ $table ] ) || '' === $columns ? null : $this->selected_row( $select );
+		if ( null === $row || count( $row ) !== count( self::names_in( $columns ) ) ) {
+			$this->whole( $site, $table );
+			return;
+		}
+		$this->insert_rows( $verb, $name, self::names_in( $columns ), array( $row ), $select );
+	}
+
+	/** The values of a SELECT that reads no table, as written; null for any other. */
+	private function selected_row( $select ) {
+		$plain = $this->mask( $select );
+		if ( null === $plain || ! preg_match( '/^((?:[^()]|(\((?:[^()]++|(?2))*+\)))*?)\bFROM\s+DUAL(?=\s*(?:;|$|WHERE\b|ON\b))/i', $plain, $part ) || preg_match( '/\bFROM\b/i', $part[1] ) || preg_match( '/\bUNION\b/i', $plain ) ) {
+			return null;
+		}
+		$row   = array();
+		$from  = 0;
+		$depth = 0;
+		$end   = strlen( $part[1] );
+		for ( $at = 0; $at <= $end; ++$at ) {
+			$sign   = $at < $end ? $plain[ $at ] : ',';
+			$depth += '(' === $sign ? 1 : ( ')' === $sign ? -1 : 0 );
+			if ( ',' === $sign && 0 === $depth ) {
+				$row[] = trim( substr( $select, $from, $at - $from ) );
+				$from  = $at + 1;
+			}
+		}
+		return $row;
 	}
 
 	/** An UPDATE or DELETE of one table. `$rest` begins behind SET, or with what follows the name. */
@@ -965,6 +1060,9 @@ final class Trellis_Changes {
 
 	/** By table: its columns in lower case, as the database describes them; null when it does not. */
 	private $columns = array();
+	/** By table: the column that the database counts, '' for none, and the columns of its unique keys. */
+	private $counted = array();
+	private $keys    = array();
 
 	/** Columns with ids, by which responses may name rows of a table: `id`, `post_id`, `ID`; and those with the kind of a row, as `object_type`. */
 	const IDS = '/(?:^|_)(?:id|type)$/i';
@@ -1019,23 +1117,122 @@ final class Trellis_Changes {
 			foreach ( $rows ? $rows : array() as $row ) {
 				if ( isset( $row->Field ) && preg_match( self::IDS, $row->Field ) ) {
 					$is_plain = $is_plain && self::has_plain_values( $row );
-					$known[ strtolower( $row->Field ) ] = array( isset( $row->Default ) ? $row->Default : null, isset( $row->Extra ) && false !== stripos( $row->Extra, 'auto_increment' ) || isset( $row->Key ) && 'PRI' === $row->Key );
+					$known[ strtolower( $row->Field ) ] = array( isset( $row->Default ) ? $row->Default : null, self::is_counted( $row ) || isset( $row->Key ) && 'PRI' === $row->Key );
 				}
 			}
 			$this->columns[ $name ] = $rows && $is_plain ? $known : null;
+			$this->counted[ $name ] = strtolower( implode( array_column( array_filter( (array) $rows, array( __CLASS__, 'is_counted' ) ), 'Field' ) ) );
 		}
 		return $this->columns[ $name ];
 	}
 
-	/** An INSERT into a table of a plugin. */
-	private function insert_rows( $verb, $name, $columns, $values ) {
+	private static function is_counted( $column ) {
+		return isset( $column->Extra ) && false !== stripos( $column->Extra, 'auto_increment' );
+	}
+
+	/** The columns of each unique key of a table; null when that is not known, or when one has a part of a column. */
+	private function unique_keys( $name ) {
+		if ( ! array_key_exists( $name, $this->keys ) ) {
+			$rows = $this->log->query( "SHOW KEYS FROM `$name`" );
+			$keys = array();
+			foreach ( $rows ? $rows : array() as $row ) {
+				if ( null === $keys || ! isset( $row->Key_name, $row->Column_name, $row->Non_unique ) || 0 === (int) $row->Non_unique && isset( $row->Sub_part ) ) {
+					$keys = null;
+				} elseif ( 0 === (int) $row->Non_unique ) {
+					$keys[ $row->Key_name ][] = strtolower( $row->Column_name );
+				}
+			}
+			$this->keys[ $name ] = false === $rows ? null : $keys;
+		}
+		return $this->keys[ $name ];
+	}
+
+	/**
+	 * A condition for the rows that an INSERT would update: those that have its values in a unique key. '' for none; null when that is not
+	 * known.
+	 */
+	private function duplicates( $name, $columns, $row ) {
+		$keys = $this->unique_keys( $name );
+		$any  = array();
+		foreach ( null === $keys ? array() : $keys as $key ) {
+			$all = array();
+			foreach ( $key as $column ) {
+				$at      = array_search( $column, $columns, true );
+				$literal = false === $at ? '' : $row[ $at ];
+				if ( $column === $this->counted[ $name ] && in_array( $literal, array( '', '0', 'NULL', "''", "'0'" ), true ) || 'NULL' === strtoupper( $literal ) ) {
+					// A number that no row has, or a value that is equal to none.
+					continue 2;
+				}
+				if ( ! preg_match( '/^(?:-?\d+|' . self::STRING . ')$/Ds', $literal ) ) {
+					return null;
+				}
+				$all[] = "`$column` = $literal";
+			}
+			$any[] = implode( ' AND ', $all );
+		}
+		return null === $keys ? null : ( count( $any ) > 1 ? '(' . implode( ') OR (', $any ) . ')' : implode( $any ) );
+	}
+
+	/** What an INSERT does with a row that has one of its keys: `ON DUPLICATE KEY UPDATE` and its assignments; '' for nothing, null when it is not plain. */
+	private function on_duplicate( $values ) {
+		$plain = $this->mask( $values );
+		$count = null === $plain ? 2 : preg_match_all( '/\bON\s+DUPLICATE\s+KEY\s+UPDATE\b/i', $plain, $found, PREG_OFFSET_CAPTURE );
+		$text  = 1 === $count ? substr( $plain, $found[0][0][1] + strlen( $found[0][0][0] ) ) : '';
+		return $count > 1 || false !== stripos( $text, 'SELECT' ) ? null : $text;
+	}
+
+	/**
+	 * The rows that an INSERT with `ON DUPLICATE KEY UPDATE` may change, as they are and as they will be; null when that is not known. They
+	 * are read once the request is known to write.
+	 */
+	private function updated_rows( $name, $columns, $row, $update ) {
+		list( $site, $table ) = $this->locate( $name );
+		$known     = $this->id_columns( $name );
+		$condition = $known && ! Trellis_Known_Tables::is_memoized( $table ) ? $this->duplicates( $name, $columns, $row ) : null;
+		$new       = array();
+		foreach ( null === $condition ? array() : array_keys( $known ) as $column ) {
+			$at  = array_search( $column, $columns, true );
+			$set = preg_match_all( '/(?:^|,)\s*(?:\w+\.)?`?' . $column . '`?\s*=/i', $update );
+			if ( 0 === $set ) {
+				continue;
+			}
+			$new[ $column ] = false === $at ? null : $this->unquote( $row[ $at ] );
+			if ( false === $at || $set !== preg_match_all( '/(?:^|,)\s*(?:\w+\.)?`?' . $column . '`?\s*=\s*VALUES\s*\(\s*`?' . $column . '`?\s*\)\s*(?=,|;|$)/i', $update ) || null === $new[ $column ] && 'NULL' !== strtoupper( $row[ $at ] ) ) {
+				return null;
+			}
+		}
+		if ( null === $condition || '' === $condition ) {
+			return null === $condition ? null : array();
+		}
+		$this->mark( $site, true );
+		$found = $this->log->query( 'SELECT `' . implode( '`, `', array_keys( $known ) ) . "` FROM `$name` WHERE $condition LIMIT " . ( self::MAX_ROWS + 1 ) );
+		if ( false === $found || count( $found ) > self::MAX_ROWS ) {
+			return null;
+		}
+		$this->note_search( $site, $table, $condition, $this->mask( $condition ) );
+		// A row that is updated counts twice: another one was inserted right before.
+		$this->found        = array( $site, $table, $found ? 2 : 1 );
+		$this->has_replaced = $this->has_replaced || $found;
+		$rows               = array();
+		foreach ( $found as $one ) {
+			$one    = array_change_key_case( (array) $one );
+			$rows[] = $one;
+			$rows[] = $new + $one;
+		}
+		return $rows;
+	}
+
+	/** An INSERT of rows into a table of a plugin; their values as written, null when these are not known. `$values` goes on behind them. */
+	private function insert_rows( $verb, $name, $columns, $rows, $values ) {
 		list( $site, $table ) = $this->locate( $name );
 		if ( $this->is_quiet_table( $table ) ) {
 			return;
 		}
 		$columns = array_map( 'strtolower', $columns );
-		$rows    = $this->tuples( $values, count( $columns ) );
-		$known   = null === $rows || 'REPLACE' === $verb || false !== stripos( $values, 'ON DUPLICATE KEY' ) ? null : $this->id_columns( $name );
+		$update  = $this->on_duplicate( $values );
+		$known   = null === $rows || 'REPLACE' === $verb || null === $update || '' !== $update && count( $rows ) > 1 ? null : $this->id_columns( $name );
+		$updated = $known && '' !== $update ? $this->updated_rows( $name, $columns, $rows[0], $update ) : array();
+		$known   = null === $updated ? null : $known;
 		$named   = array();
 		$counts  = null;
 		foreach ( null === $known ? array() : $known as $column => list( $default, $is_counted ) ) {
@@ -1056,7 +1253,7 @@ final class Trellis_Changes {
 			return;
 		}
 		$this->mark( $site, true );
-		$this->note_rows( $site, $table, $named );
+		$this->note_rows( $site, $table, array_merge( $named, $updated ) );
 		$this->count_inserts( $site, $table, $named );
 		if ( null !== $counts ) {
 			$this->inserted = array( $site, $table, $counts, (int) $GLOBALS['wpdb']->insert_id, $named ? reset( $named ) : array() );
@@ -1721,13 +1918,13 @@ final class Trellis_Changes {
 		if ( 'post' === $kind ) {
 			// Only with a mark there is a log.
 			$more = ! $this->marks ? '' : ( $ends ? $this->log->around( end( $this->marks ) ) : $this->log->creation_unless_known() );
-			$rows = $this->rows( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, p.post_modified, MD5(p.post_title) AS title, MD5(p.post_content) AS content, MD5(p.post_excerpt) AS excerpt, t.term_taxonomy_id, t.taxonomy, t.term_id, t.parent, t.count, n.slug, MD5(n.name) AS name$more FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id LEFT JOIN {$prefix}terms n ON n.term_id = t.term_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
+			$rows = $this->rows( "SELECT p.ID, p.post_type, p.post_status, p.post_name, p.post_parent, p.post_author, p.post_date, p.menu_order, p.post_password, p.post_modified, p.post_modified_gmt, p.comment_count, MD5(p.post_title) AS title, MD5(p.post_content) AS content, MD5(p.post_excerpt) AS excerpt, t.term_taxonomy_id, t.taxonomy, t.term_id, t.parent, t.count, n.slug, MD5(n.name) AS name$more FROM {$prefix}posts p LEFT JOIN {$prefix}term_relationships r ON r.object_id = p.ID LEFT JOIN {$prefix}term_taxonomy t ON t.term_taxonomy_id = r.term_taxonomy_id LEFT JOIN {$prefix}terms n ON n.term_id = t.term_id WHERE p.ID IN ($in) ORDER BY p.ID, t.taxonomy, t.term_id" );
 			if ( '' !== $more && $rows ) {
 				$this->log->take( $rows[0] );
 			}
 			foreach ( $rows as $row ) {
 				if ( ! isset( $states[ $row->ID ] ) ) {
-					$states[ $row->ID ] = array( 'type' => $row->post_type, 'status' => $row->post_status, 'slug' => $row->post_name, 'parent' => (int) $row->post_parent, 'author' => (int) $row->post_author, 'date' => $row->post_date, 'menu_order' => (int) $row->menu_order, 'protected' => '' !== $row->post_password, 'terms' => array(), 'relations' => array(), self::TEXTS => array( 'title' => $row->title, 'content' => $row->content, 'excerpt' => $row->excerpt, 'modified' => $row->post_modified ) );
+					$states[ $row->ID ] = array( 'type' => $row->post_type, 'status' => $row->post_status, 'slug' => $row->post_name, 'parent' => (int) $row->post_parent, 'author' => (int) $row->post_author, 'date' => $row->post_date, 'menu_order' => (int) $row->menu_order, 'protected' => '' !== $row->post_password, 'terms' => array(), 'relations' => array(), self::TEXTS => array( 'title' => $row->title, 'content' => $row->content, 'excerpt' => $row->excerpt, 'modified' => "$row->post_modified $row->post_modified_gmt", 'comments' => (int) $row->comment_count ) );
 				}
 				if ( null !== $row->term_id ) {
 					$states[ $row->ID ]['terms'][ $row->taxonomy ][] = (int) $row->term_id;
@@ -2558,12 +2755,15 @@ final class Trellis_Tags {
 	private $reads = null;
 	/** @var Trellis_Early_Options Those that other requests have read at their start. */
 	private $stored;
+	/** @var Trellis_Log */
+	private $log;
 
 	/** Names this request, as the reports of what it writes do. */
 	private $request;
 
 	/** `$has_inserted` says whether the request has inserted a row itself. */
 	public function __construct( Trellis_Log $log, $request = '', $has_inserted = '__return_false' ) {
+		$this->log          = $log;
 		$this->stored       = new Trellis_Early_Options( $log );
 		$this->request      = $request;
 		$this->has_inserted = $has_inserted;
@@ -2847,23 +3047,47 @@ final class Trellis_Tags {
 
 	/** Whether a plugin, a shortcode or a dynamic block may have added anything to the answer. */
 	private function is_added_to() {
-		global $wp_filter;
-		if ( $this->is_added_to || $this->has_fields() ) {
-			return true;
-		}
-		return $this->is_filtered( array_merge( self::ADDING, preg_grep( '/^rest_prepare_/', array_keys( $wp_filter ) ) ) );
+		return $this->is_added_to || array() !== $this->fields() || $this->is_filtered( $this->adding_hooks() );
 	}
 
-	/** Whether plugins have registered fields of what the response shows. */
-	private function has_fields() {
-		$fields = isset( $GLOBALS['wp_rest_additional_fields'] ) ? array_filter( (array) $GLOBALS['wp_rest_additional_fields'] ) : array();
-		foreach ( $fields ? $this->answering : array() as $controller ) {
+	private function adding_hooks() {
+		return array_merge( self::ADDING, preg_grep( '/^rest_prepare_/', array_keys( $GLOBALS['wp_filter'] ) ) );
+	}
+
+	/** Fields that plugins have registered for what the response shows; null when it is not known what that is. */
+	private function fields() {
+		$all    = isset( $GLOBALS['wp_rest_additional_fields'] ) ? array_filter( (array) $GLOBALS['wp_rest_additional_fields'] ) : array();
+		$fields = array();
+		foreach ( $all ? $this->answering : array() as $controller ) {
 			$schema = $controller instanceof WP_REST_Controller ? $controller->get_item_schema() : array();
-			if ( ! isset( $schema['title'] ) || ! is_string( $schema['title'] ) || isset( $fields[ $schema['title'] ] ) ) {
+			if ( ! isset( $schema['title'] ) || ! is_string( $schema['title'] ) ) {
+				return null;
+			}
+			$fields = array_merge( $fields, array_values( isset( $all[ $schema['title'] ] ) ? $all[ $schema['title'] ] : array() ) );
+		}
+		return $all && ! $this->answering ? null : $fields;
+	}
+
+	/** Whether a plugin, a shortcode or a dynamic block may have added to a response how many posts a term has. */
+	private function adds_counts() {
+		$fields = $this->is_added_to ? null : $this->fields();
+		if ( null === $fields ) {
+			return true;
+		}
+		$hooks = array();
+		foreach ( array_merge( $this->callbacks_of( array_merge( $this->adding_hooks(), self::REORDERING, array( 'get_term' ) ) ), array_filter( array_column( $fields, 'get_callback' ) ) ) as $callback ) {
+			$names = Trellis_Known_Code::countless_hooks( $callback );
+			if ( '' === $names ) {
+				return true;
+			}
+			$hooks[ $names ] = $this->plugin_of( $callback );
+		}
+		foreach ( $hooks as $names => $plugin ) {
+			if ( '' === $plugin || $this->callbacks_of( preg_grep( $names, array_keys( $GLOBALS['wp_filter'] ) ), $plugin ) ) {
 				return true;
 			}
 		}
-		return $fields && ! $this->answering;
+		return false;
 	}
 
 	/** Whether posts may show their terms in another order than that of the names: by a column of a plugin, or by meta. */
@@ -2877,17 +3101,24 @@ final class Trellis_Tags {
 
 	/** Whether anything but WordPress itself is hooked to one of these filters, and the filter was applied. */
 	private function is_filtered( $hooks ) {
+		return array() !== $this->callbacks_of( $hooks );
+	}
+
+	/** What plugins other than this one have hooked to those of these filters that were applied, but for code that is plain. */
+	private function callbacks_of( $hooks, $plugin = '' ) {
 		global $wp_filter, $wp_filters;
+		$all = array();
 		foreach ( $hooks as $hook ) {
 			foreach ( isset( $wp_filter[ $hook ] ) && ! empty( $wp_filters[ $hook ] ) ? $wp_filter[ $hook ]->callbacks : array() as $callbacks ) {
 				foreach ( $callbacks as $callback ) {
-					if ( ! $this->is_of_wordpress( $callback['function'] ) && ! $this->is_plain_code( $callback['function'] ) ) {
-						return true;
+					$is_known = $this->is_of_wordpress( $callback['function'] ) || '' !== $plugin && $plugin === $this->plugin_of( $callback['function'] );
+					if ( ! $is_known && ! $this->is_plain_code( $callback['function'] ) ) {
+						$all[] = $callback['function'];
 					}
 				}
 			}
 		}
-		return false;
+		return $all;
 	}
 
 	/** Whether only these controllers were asked. */
@@ -2896,12 +3127,28 @@ final class Trellis_Tags {
 	}
 
 	private function is_of_wordpress( $callback ) {
+		$code = self::code_of( $callback );
+		$file = (string) $code->getFileName();
+		return '' === $file ? $code->isInternal() : 0 === strpos( wp_normalize_path( $file ), wp_normalize_path( ABSPATH . WPINC ) . '/' );
+	}
+
+	private static function code_of( $callback ) {
 		if ( is_string( $callback ) && false !== strpos( $callback, '::' ) ) {
 			$callback = explode( '::', $callback );
 		}
-		$code = is_array( $callback ) ? new ReflectionMethod( $callback[0], $callback[1] ) : ( is_object( $callback ) && ! $callback instanceof Closure ? new ReflectionMethod( $callback, '__invoke' ) : new ReflectionFunction( $callback ) );
-		$file = (string) $code->getFileName();
-		return '' === $file ? $code->isInternal() : 0 === strpos( wp_normalize_path( $file ), wp_normalize_path( ABSPATH . WPINC ) . '/' );
+		return is_array( $callback ) ? new ReflectionMethod( $callback[0], $callback[1] ) : ( is_object( $callback ) && ! $callback instanceof Closure ? new ReflectionMethod( $callback, '__invoke' ) : new ReflectionFunction( $callback ) );
+	}
+
+	/** The folder of the plugin that a callback and its object belong to; '' for none, and for two. */
+	private function plugin_of( $callback ) {
+		$files   = array( (string) self::code_of( $callback )->getFileName() );
+		$files[] = is_array( $callback ) && is_object( $callback[0] ) ? (string) ( new ReflectionClass( $callback[0] ) )->getFileName() : $files[0];
+		$folder  = wp_normalize_path( WP_PLUGIN_DIR ) . '/';
+		$names   = array();
+		foreach ( array_map( 'wp_normalize_path', $files ) as $file ) {
+			$names[ 0 === strpos( $file, $folder ) ? strtok( substr( $file, strlen( $folder ) ), '/' ) : '' ] = true;
+		}
+		return 1 === count( $names ) ? (string) key( $names ) : '';
 	}
 
 	/** What a short callback may consist of: functions, members of the first argument, members of others, tokens. */
@@ -3184,6 +3431,9 @@ final class Trellis_Tags {
 
 	/** Tables that are read, and what is looked for in them: also what is not there, and would be if it were created. */
 	public function see( $query ) {
+		if ( $this->log->is_busy() ) {
+			return $query;
+		}
 		$this->settle_rows();
 		if ( is_string( $query ) && 0 === stripos( ltrim( $query, " \t\r\n(" ), 'SELECT' ) ) {
 			try {
@@ -3212,6 +3462,9 @@ final class Trellis_Tags {
 		$names = array_filter( array_merge( $found[1], $found[2] ) );
 		if ( 1 === count( $names ) && $this->read_rows( (string) reset( $names ), $sql, $strings, $prefix ) ) {
 			$this->asked = null === $this->asked ? null : $this->asked + array( 'text' => $query );
+			return;
+		}
+		if ( 2 === count( $names ) && $this->read_join( $sql, $strings, $prefix ) ) {
 			return;
 		}
 		$this->tables += array_fill_keys( array_filter( $names, array( 'Trellis_Known_Tables', 'is_shown' ) ), true );
@@ -3362,14 +3615,99 @@ final class Trellis_Tags {
 					$is_alone    = ! preg_grep( "/^(?:\\w+\\.)?(?:$column|" . Trellis_Changes::kind_beside( $column ) . '|AND|IN)$/i', preg_split( "/'\\d+'|[^\\w.]+|\\b\\d+\\b/", $where, -1, PREG_SPLIT_NO_EMPTY ), PREG_GREP_INVERT );
 					$this->asked = array( 'table' => $table, 'column' => $column, 'names' => $columns, 'ids' => $ids, 'is_alone' => $is_alone );
 				}
-				foreach ( $columns as $name ) {
-					$known = isset( $this->rows[ $table ][ $name ] ) ? $this->rows[ $table ][ $name ] : array();
-					$this->rows[ $table ][ $name ] = $known + array_fill_keys( $ids, true );
-				}
+				$this->note_ids( $table, $columns, $ids );
 				return true;
 			}
 		}
 		return false;
+	}
+
+	/**
+	 * Whether a statement joins a table of a plugin, which it asks for rows by an id, with another one: WooCommerce asks so for the stock of
+	 * a product that orders have reserved. The rows of the other table are those that these rows name, which are read before the
+	 * statement: other ones are a change of the first table.
+	 */
+	private function read_join( $sql, $strings, $prefix ) {
+		$table = "$prefix(\\w+)\\s+(?:AS\\s+)?(?!(?:ON|LEFT|INNER|JOIN)\\b)(\\w+)";
+		$join  = "/^.*?\\bFROM\\s+$table\\s+(?:(?:LEFT|INNER)\\s+)?JOIN\\s+$table\\s+ON\\s+(\\w+)\\.(\\w+)\\s*=\\s*(\\w+)\\.(\\w+)\\s+WHERE\\b(.*?)(?:\\b(?:GROUP\\s+BY|ORDER\\s+BY|HAVING|LIMIT)\\b|$)/is";
+		if ( is_multisite() || 1 !== substr_count( strtoupper( $sql ), 'SELECT' ) || preg_match( '/\bUNION\b/i', $sql ) || ! preg_match( $join, $sql, $part ) ) {
+			return false;
+		}
+		list( , $left, $left_name, $right, $right_name, $one, $one_column, $other, $other_column, $where ) = $part;
+		$on     = array( $one => strtolower( $one_column ), $other => strtolower( $other_column ) );
+		$tables = array( $left_name => $left, $right_name => $right );
+		if ( 2 !== count( $tables ) || array_diff_key( $tables, $on ) || count( preg_grep( Trellis_Changes::IDS, $on ) ) < 2 ) {
+			return false;
+		}
+		foreach ( array( array( $left_name, $right_name ), array( $right_name, $left_name ) ) as list( $first, $second ) ) {
+			preg_match_all( "/(?<![\\w$.])$first\\.(\\w*?id)\\s*(?:=|IN\\b)/i", $where, $found );
+			foreach ( self::is_learned( $tables[ $first ] ) ? preg_grep( Trellis_Changes::IDS, array_unique( $found[1] ) ) : array() as $column ) {
+				$ids   = $this->values_of( $where, array( "$first\\.$column" ), $strings );
+				$named = null === $ids ? null : $this->joined_ids( $tables[ $first ], $column, $ids, $on[ $first ] );
+				if ( null !== $named && $this->note_joined( $tables[ $second ], $on[ $second ], $named ) ) {
+					$this->note_ids( $tables[ $first ], array( strtolower( $column ) ), array_map( array( 'Trellis_Changes', 'row_value' ), $ids ) );
+					$this->bound_join( $tables[ $first ], $column, $ids, $first, $named ? $where : '' );
+					return true;
+				}
+			}
+		}
+		return false;
+	}
+
+	/** Whether a table is a plugin's of which rows are named by all that is known of them. */
+	private static function is_learned( $table ) {
+		return ! isset( Trellis_Changes::TABLES[ $table ] ) && ! in_array( $table, Trellis_Changes::GLOBAL_TABLES, true ) && ! Trellis_Known_Tables::is_memoized( $table ) && ! Trellis_Known_Tables::unshown_columns( $table );
+	}
+
+	private static function in_ids( $column, $ids ) {
+		return "`$column` IN ('" . implode( "', '", array_map( 'esc_sql', $ids ) ) . "')";
+	}
+
+	/** What rows with one of these ids have in another column with ids; null when that cannot be named. */
+	private function joined_ids( $table, $column, $ids, $other ) {
+		if ( ! $ids || count( $ids ) > 100 || in_array( null, array_map( array( 'Trellis_Changes', 'row_value' ), $ids ), true ) ) {
+			return null;
+		}
+		$name = $GLOBALS['wpdb']->base_prefix . $table;
+		$rows = $this->log->query( "SELECT DISTINCT `$other` AS id FROM `$name` WHERE " . self::in_ids( $column, $ids ) . " AND `$other` IS NOT NULL LIMIT 101" );
+		$of   = array_map( array( 'Trellis_Changes', 'row_value' ), array_column( (array) $rows, 'id' ) );
+		return false === $rows || count( $of ) > 100 || in_array( null, $of, true ) ? null : $of;
+	}
+
+	/** Rows of the other table of a join: of a plugin, or posts by their ids. False when they cannot be named. */
+	private function note_joined( $table, $column, $ids ) {
+		if ( 'posts' === $table && 'id' === $column && count( $ids ) === count( array_filter( array_map( 'strval', $ids ), 'ctype_digit' ) ) ) {
+			$this->tables['posts'] = true;
+			$this->ids             = array( 'p' => ( isset( $this->ids['p'] ) ? $this->ids['p'] : array() ) + array_fill_keys( array_map( 'intval', $ids ), true ) ) + $this->ids;
+			return true;
+		}
+		if ( self::is_learned( $table ) ) {
+			$this->note_ids( $table, array( $column ), $ids );
+		}
+		return self::is_learned( $table );
+	}
+
+	/** A row that is compared with the clock counts until its time comes, without a write. */
+	private function bound_join( $table, $column, $ids, $alias, $where ) {
+		$clock = '(?:NOW\s*\(\s*\)|CURRENT_TIMESTAMP(?:\s*\(\s*\))?)';
+		if ( ! preg_match( "/\\b(?:$clock|\\w*(?:DATE|TIME|TIMESTAMP)\\s*\\()/i", $where ) ) {
+			return;
+		}
+		$name = $GLOBALS['wpdb']->base_prefix . $table;
+		$rows = 1 === preg_match_all( "/\\b(?:$clock|\\w*(?:DATE|TIME|TIMESTAMP)\\s*\\()/i", $where ) && preg_match( "/(?<![\\w$.])$alias\\.(\\w+)\\s*[<>]=?\\s*$clock/i", $where, $part )
+			? $this->log->query( "SELECT UNIX_TIMESTAMP(MIN(`$part[1]`)) - UNIX_TIMESTAMP(NOW()) AS seconds FROM `$name` WHERE " . self::in_ids( $column, $ids ) . " AND `$part[1]` > NOW()" )
+			: false;
+		if ( ! $rows || null !== $rows[0]->seconds ) {
+			$this->bound( $rows ? max( 1, (int) $rows[0]->seconds ) : 60 );
+		}
+	}
+
+	/** Rows of a table by one of these names of columns. */
+	private function note_ids( $table, $columns, $ids ) {
+		foreach ( $ids ? $columns : array() as $name ) {
+			$known = isset( $this->rows[ $table ][ $name ] ) ? $this->rows[ $table ][ $name ] : array();
+			$this->rows[ $table ][ $name ] = $known + array_fill_keys( $ids, true );
+		}
 	}
 
 	/** What the last statement has found, of rows that requests memoize. Called before the next one, and at the end. */
@@ -3495,10 +3833,10 @@ final class Trellis_Tags {
 	}
 
 	/** Columns by which posts are listed whose values changes tell, and words of statements. */
-	const STRUCTURE = array( 'id', 'post_type', 'post_status', 'post_name', 'post_parent', 'post_author', 'post_date', 'menu_order', 'post_title', 'post_content', 'post_excerpt', 'post_modified', 'object_id', 'term_taxonomy_id', 'like', 'case', 'when', 'then', 'else', 'end', 'select', 'sql_calc_found_rows', 'distinct', 'from', 'where', 'and', 'or', 'in', 'not', 'as', 'inner', 'left', 'join', 'on', 'order', 'group', 'by', 'asc', 'desc', 'limit', 'count', 'is', 'null', 'field', 'between', 'year', 'month', 'dayofmonth' );
+	const STRUCTURE = array( 'comment_count', 'post_modified_gmt', 'sum', 'min', 'max', 'coalesce', 'id', 'post_type', 'post_status', 'post_name', 'post_parent', 'post_author', 'post_date', 'menu_order', 'post_title', 'post_content', 'post_excerpt', 'post_modified', 'object_id', 'term_taxonomy_id', 'like', 'case', 'when', 'then', 'else', 'end', 'select', 'sql_calc_found_rows', 'distinct', 'from', 'where', 'and', 'or', 'in', 'not', 'as', 'inner', 'left', 'join', 'on', 'order', 'group', 'by', 'asc', 'desc', 'limit', 'count', 'is', 'null', 'field', 'between', 'year', 'month', 'dayofmonth' );
 
 	/** The letters of columns whose change moves a post in a list, or in or out of it; its status always does. */
-	const COLUMNS = array( 'post_date' => 'd', 'post_name' => 'w', 'post_parent' => 'p', 'post_author' => 'a', 'menu_order' => 'm', 'term_taxonomy_id' => 'r', 'post_title' => 't', 'post_content' => 'c', 'post_excerpt' => 'e', 'post_modified' => 'u' );
+	const COLUMNS = array( 'post_date' => 'd', 'post_name' => 'w', 'post_parent' => 'p', 'post_author' => 'a', 'menu_order' => 'm', 'term_taxonomy_id' => 'r', 'post_title' => 't', 'post_content' => 'c', 'post_excerpt' => 'e', 'post_modified' => 'u', 'post_modified_gmt' => 'u', 'comment_count' => 'n' );
 
 	/** Tables with the contents of WordPress, and the column of each with the id of an object, and the letter of that. */
 	const OBJECTS = array( 'posts' => array( 'ID', 'p' ), 'postmeta' => array( 'post_id', 'p' ), 'term_relationships' => array( 'object_id', 'p' ), 'terms' => array( 'term_id', 't' ), 'term_taxonomy' => array( 'term_id', 't' ), 'termmeta' => array( 'term_id', 't' ), 'comments' => array( 'comment_ID', 'c' ), 'commentmeta' => array( 'comment_id', 'c' ), 'users' => array( 'ID', 'u' ), 'usermeta' => array( 'user_id', 'u' ) );
@@ -3579,7 +3917,10 @@ final class Trellis_Tags {
 
 	private function read_posts( $sql, $value, $prefix ) {
 		$table = "(?:{$prefix}(?:\\d+_)?posts\\.|p\\.)?";
-		$plain = preg_replace( array( "/\\b$prefix(?:\\d+_)?(?:posts|term_relationships)\\b/", '/COUNT\s*\(\s*\*\s*\)/i', "/'\\d+'/" ), ' ', $sql );
+		// Names that the statement gives to tables and values are none of columns.
+		preg_match_all( "/\\b(?:FROM|JOIN)\\s+$prefix(?:\\d+_)?(?:posts|term_relationships)\\s+AS\\s+(\\w+)/i", $sql, $aliases );
+		$plain = preg_replace( preg_replace( '/^.*$/', '/\b$0\s*\./', $aliases[1] ), ' ', $sql );
+		$plain = preg_replace( array( "/\\b$prefix(?:\\d+_)?(?:posts|term_relationships)\\b/", '/COUNT\s*\(\s*\*\s*\)/i', "/'\\d+'/", '/\bAS\s+\w+/i' ), ' ', $plain );
 		preg_match_all( '/[A-Za-z_]\w*/', $plain, $words );
 		// Short names stand for tables, as in `tt1` and `p`.
 		$others = array_diff( preg_grep( '/^(?:tt\d*|p)$/', array_map( 'strtolower', $words[0] ), PREG_GREP_INVERT ), self::STRUCTURE );
@@ -3629,9 +3970,12 @@ final class Trellis_Tags {
 		if ( ! preg_match( '/^\s*SELECT\s+COUNT\s*\(\s*\*\s*\)\s+FROM\b/i', $sql ) || has_filter( 'get_usernumposts' ) ) {
 			return false;
 		}
-		foreach ( debug_backtrace( DEBUG_BACKTRACE_IGNORE_ARGS, 20 ) as $frame ) {
-			if ( 'get_item_permissions_check' === $frame['function'] ) {
-				return isset( $frame['class'] ) && 'WP_REST_Users_Controller' === $frame['class'];
+		$frames = debug_backtrace( DEBUG_BACKTRACE_IGNORE_ARGS, 20 );
+		$at     = array_search( 'count_user_posts', array_column( $frames, 'function' ), true );
+		foreach ( false === $at ? array() : array_slice( $frames, $at + 1, 2 ) as $frame ) {
+			$name = ( isset( $frame['class'] ) ? $frame['class'] : '' ) . "::{$frame['function']}";
+			if ( Trellis_Known_Code::COUNTS_POSTS !== $name ) {
+				return isset( Trellis_Known_Code::ASKS_FOR_AUTHOR[ $name ] );
 			}
 		}
 		return false;
@@ -3790,7 +4134,8 @@ final class Trellis_Tags {
 			$this->queries += null !== $cache && 1 === count( $this->blogs ) && isset( $cache['posts'] ) && $this->proves( $author, $types, $cache['posts'] ) ? array() : $queries;
 		}
 		$is_own   = ! $this->is_added_to() && ! did_action( 'switch_blog' );
-		$is_plain = $is_own && $this->is_only_of( self::COUNTLESS ) && ! preg_grep( '/^[tn]:(?!wp_theme$)/', array_keys( $this->queries ) );
+		$is_countless = $this->is_only_of( self::COUNTLESS ) && ! preg_grep( '/^[tn]:(?!wp_theme$)/', array_keys( $this->queries ) );
+		$is_plain     = $is_own && $is_countless;
 		if ( $is_plain && $this->is_only_of( self::AUTHORLESS ) && 0 === get_current_user_id() && false === strpos( (string) get_option( 'permalink_structure' ), '%author%' ) ) {
 			unset( $this->ids['u'] );
 		}
@@ -3801,7 +4146,7 @@ final class Trellis_Tags {
 			unset( $options['wp_user_roles'] );
 		}
 		$options = array_diff_key( $options, array( 'cron' => true, Trellis_Early_Options::NAME => true ), self::COMMON );
-		$flags   = ( $is_complete ? 'complete;' : '' ) . ( $is_plain ? 'plain;' : '' ) . ( $is_own && $this->is_only_of( self::SLUGS_ONLY ) && ! $this->is_ordered() ? 'slugs;' : '' );
+		$flags   = ( $is_complete ? 'complete;' : '' ) . ( $is_plain ? 'plain;' : ( $is_countless && ! did_action( 'switch_blog' ) && ! $this->adds_counts() ? 'uncounted;' : '' ) ) . ( $is_own && $this->is_only_of( self::SLUGS_ONLY ) && ! $this->is_ordered() ? 'slugs;' : '' );
 		if ( $this->structure && ! $is_core ) {
 			$flags .= 'structure;';
 		}

@@ -83,8 +83,8 @@ describeWith('php', 'rows of tables of plugins', () => {
     const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?ended=1`)
     const tags = response.headers.get('trellis-tags') ?? ''
     expect(tags).toContain('r=acme:owner_id:3')
-    expect(tags).toContain('x:shelf:any,x:board:any')
-    expect(tags).not.toContain('x:any:any')
+    expect(tags).toContain('su:shelf:any,su:board:any')
+    expect(tags).not.toContain(':any:any')
   })
 
   test('a response names rows by their kind, unless it shows a column that no other response shows', async () => {

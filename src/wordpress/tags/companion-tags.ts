@@ -19,14 +19,18 @@ const longestList = 16_384
 const optionSets = ['early', 'structure'] as const
 type OptionSet = (typeof optionSets)[number]
 
-const flags: ReadonlySet<string> = new Set(['complete', 'plain', 'slugs', ...optionSets, 'n', 'blogs'])
+const flags: ReadonlySet<string> = new Set([
+  ...['complete', 'plain', 'uncounted', 'slugs', 'n', 'blogs'],
+  ...optionSets,
+])
 
 /** The blogs of a network that the response shows, four at most; a site without a network is blog 1. */
 const blogsPattern = /^\d{1,10}(?:,\d{1,10}){0,3}$/
 
 /**
  * The lists in the text; undefined when it is damaged. `n` counts the ids and names in all of them. `plain`: the response shows neither
- * how many posts a term has nor how many comments a post has. `slugs`: of terms it shows ids and slugs in the order of their names.
+ * how many posts a term has nor how many comments a post has. `uncounted`: it does not show how many posts a term has. `slugs`: of terms it shows ids and slugs in the
+ * order of their names.
  */
 const descriptionIn = (received: string) => {
   const isPacked = received.startsWith('v2;')
@@ -50,7 +54,12 @@ const descriptionIn = (received: string) => {
     members.get('n') === String(lists.reduce((sum, { count }) => sum + count, 0))
   if (!isSound) return undefined
   const isComplete = members.has('complete')
-  const shows = { isPlain: members.has('plain'), hasSlugsOnly: members.has('slugs') }
+  const isPlain = members.has('plain')
+  const shows = {
+    hidesComments: isPlain,
+    hidesCounts: isPlain || members.has('uncounted'),
+    hasSlugsOnly: members.has('slugs'),
+  }
   const sets = optionSets.filter((set) => members.has(set))
   return { lists, sets, blogs: blogs.split(',').map(Number), isComplete, shows }
 }
@@ -105,20 +114,22 @@ const tagOfSet = (tagOf: TagOf, set: OptionSet): string => tagOf('options', set)
 const structuralOption =
   /^(?:widget_.*|sidebars_widgets|rewrite_rules|link_manager_enabled|theme_mods_.*|blog_public)$/
 
-/** By the kind of an object: the kind of tag for the number of what belongs to it. */
-const countOf: Readonly<Record<string, string>> = { p: 'comments', t: 'count' }
+/** What a response shows of the objects that it names: not the numbers of comments of a post, or of posts of a term. */
+type Shows = {
+  readonly hidesComments: boolean
+  readonly hidesCounts: boolean
+  readonly hasSlugsOnly: boolean
+}
 
-/** What a response shows of the objects that it names. */
-type Shows = { readonly isPlain: boolean; readonly hasSlugsOnly: boolean }
+/** By the kind of an object: the kind of tag for the number of what belongs to it, if a response shows it. */
+const countOf = (kind: string, { hidesComments, hidesCounts }: Shows): string | undefined => {
+  if (kind === 'p') return hidesComments ? undefined : 'comments'
+  return kind === 't' && !hidesCounts ? 'count' : undefined
+}
 
-const tagsOfValue = (
-  tagOf: TagOf,
-  kindOfValue: string,
-  value: string,
-  { isPlain, hasSlugsOnly }: Shows,
-): readonly string[] => {
-  const kind = kindOfValue === 't' && hasSlugsOnly ? 'slug' : kindOfValue
-  const count = isPlain ? undefined : countOf[kindOfValue]
+const tagsOfValue = (tagOf: TagOf, kindOfValue: string, value: string, shows: Shows): readonly string[] => {
+  const kind = kindOfValue === 't' && shows.hasSlugsOnly ? 'slug' : kindOfValue
+  const count = countOf(kindOfValue, shows)
   if (count !== undefined) return [kind, count].map((kindOfTag) => ownText(tagOf(kindOfTag, value)))
   switch (kind) {
     case 'o':
@@ -199,12 +210,13 @@ const filtersOf = ({
   ...relations.map((relation): readonly [string, string] => ['r', `:relation:${relation}`]),
 ]
 
-/** The letters of the columns with texts, and with the time of the last change. The companion lists which of them differ. */
+/** The letters of the columns with texts, the time of the last change, and the number of comments. The companion lists which of them differ. */
 const letterOfText: Readonly<Record<string, string>> = {
   title: 't',
   content: 'c',
   excerpt: 'e',
   modified: 'u',
+  comments: 'n',
 }
 
 const movedTexts = (after: ChangedState): readonly string[] => {

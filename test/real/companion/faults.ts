@@ -26,7 +26,7 @@ const ofTags: readonly Fault[] = [
   ),
   fault(
     'additions: fields of plugins are not seen',
-    '$this->is_added_to || $this->has_fields()',
+    '$this->is_added_to || array() !== $this->fields()',
     '$this->is_added_to',
   ),
   fault(
@@ -41,7 +41,7 @@ const ofTags: readonly Fault[] = [
   ),
   fault(
     'additions: filters of a whole item are not seen',
-    "preg_grep( '/^rest_prepare_/', array_keys( $wp_filter ) )",
+    "preg_grep( '/^rest_prepare_/', array_keys( $GLOBALS['wp_filter'] ) )",
     'array()',
   ),
   fault(
@@ -99,8 +99,8 @@ const ofTags: readonly Fault[] = [
   ),
   fault(
     'counts: what a plugin adds is plain',
-    '$is_plain = $is_own && $this->is_only_of',
-    '$is_plain = $this->is_only_of',
+    '$is_plain     = $is_own && $is_countless;',
+    '$is_plain     = $is_countless;',
   ),
   fault(
     'counts: a response made of several controllers is plain',
@@ -313,8 +313,8 @@ const ofChanges: readonly Fault[] = [
   fault('texts: the excerpt is not compared', "'excerpt' => $row->excerpt, "),
   fault(
     'texts: the time of the last change is not compared',
-    ", 'modified' => $row->post_modified ) );",
-    ' ) );',
+    ', \'modified\' => "$row->post_modified $row->post_modified_gmt"',
+    '',
   ),
   fault(
     'texts: only those of the last step are reported',
@@ -342,7 +342,7 @@ const ofChanges: readonly Fault[] = [
     "array( 'post', 'object_id', 'object_id', '', 'term_taxonomy_id' )",
     "array( 'post', 'object_id', 'object_id', '', '' )",
   ),
-  fault('states: columns of posts are none that lists filter by', "'post_|menu_order'", "''"),
+  fault('states: columns of posts are none that lists filter by', "'post_|menu_order|comment_count'", "''"),
   fault(
     'states: those of another type count as known',
     "&& ( 'post' !== $kind || 1 === count( array_unique( array_column( $known, 'type' ) ) ) )",
@@ -371,8 +371,8 @@ const ofChanges: readonly Fault[] = [
   fault('statements: one that is not understood is of no table', '\t\t\t$this->mention( $sql );'),
   fault(
     'statements: values of another table are nothing',
-    'list( $site, $table ) = $this->locate( $part[1] );\n\t\t\t$this->whole( $site, $table );',
-    '',
+    'if ( null === $row || count( $row ) !== count( self::names_in( $columns ) ) ) {\n\t\t\t$this->whole( $site, $table );',
+    'if ( null === $row || count( $row ) !== count( self::names_in( $columns ) ) ) {',
   ),
   fault(
     'statements: an id that was not given is not reported',

@@ -28,6 +28,8 @@ type WorldOptions = {
   readonly plugins: readonly PluginName[]
   readonly withCompanion: boolean
   readonly testPlugins?: readonly TestPlugin[]
+  /** How often the gateway reads the log of the companion. */
+  readonly poll?: string
 }
 
 /** Also outside of a test, where nothing polls. */
@@ -42,12 +44,13 @@ export const openWorld = async ({
   plugins,
   withCompanion,
   testPlugins = [],
+  poll = '1s',
 }: WorldOptions): Promise<World> => {
   const port = await freePort()
   const gateways = [`http://127.0.0.1:${port}`]
   const site = await startRealSite({ plugins, withCompanion, gateways, testPlugins })
   const upstream = { targets: [site.origin] }
-  const changes = withCompanion ? { changes: { token, poll: '1s' } } : {}
+  const changes = withCompanion ? { changes: { token, poll } } : {}
   const graph = {
     ...{ contract: 'graphql', mount: graphqlEndpoint, upstream },
     cache: { rules: [{ match: 'query *', ttl: '1h' }] },

@@ -24,6 +24,21 @@ const described = (texts: readonly string[] | undefined): Change =>
   term({ slug: 'a', parent: 0 }, { slug: 'a', parent: 0, ...(texts === undefined ? {} : { texts }) })
 const parents = 'q=h:category'
 
+const counted = term({ slug: 'a', parent: 0, only: 'count' }, { slug: 'a', parent: 0, only: 'count' })
+
+const state = {
+  ...{ status: 'publish', slug: 'a', parent: 0, author: 1, date: '2026-01-01 00:00:00', menu_order: 0 },
+  ...{ protected: false, relations: [37] },
+}
+const post = (texts: readonly string[], only?: 'comments'): Change => {
+  const counts = only === undefined ? {} : { only }
+  return {
+    ...{ kind: 'post', id: 5, type: 'product' },
+    ...{ before: { ...state, ...counts }, after: { ...state, ...counts, texts } },
+  }
+}
+const sumOfComments = 'q=sn:any:any:relation:37'
+
 test.each<[string, Change, string, boolean]>([
   ['a row that it shows', { kind: 'table', name: 'orders', rows: ['id:7', 'post_id:1'] }, rows, true],
   ['a row of its second list', { kind: 'table', name: 'orders', rows: ['id:9'] }, rows, true],
@@ -55,6 +70,19 @@ test.each<[string, Change, string, boolean]>([
     'x=orders',
     true,
   ],
+  ['the number of posts of a term', counted, 't=3', true],
+  ['the number of posts of a term, where it shows none', counted, 'uncounted;t=3', false],
+  ['the name of a term, where it shows no number of posts', described(['name']), 'uncounted;t=3', true],
+  ['the number of comments of a post', post(['comments'], 'comments'), 'uncounted;p=5', true],
+  [
+    'the number of comments of a post, where it shows none',
+    post(['comments'], 'comments'),
+    'plain;p=5',
+    false,
+  ],
+  ['the number of comments, of which it shows the sum', post(['comments'], 'comments'), sumOfComments, true],
+  ['the number of comments and the time', post(['modified', 'comments']), sumOfComments, true],
+  ['the time of the last change, where it shows a sum of comments', post(['modified']), sumOfComments, false],
   ['the description of a term', described([]), 'plain;slugs;t=3', false],
   ['the description of a term, where it shows more than slugs', described([]), 't=3', true],
   ['the description of a term, where it shows numbers of posts', described([]), 'slugs;t=3', false],

@@ -1,0 +1,156 @@
+import { writeFile } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { describeWith } from '../support/requirements.ts'
+import type { Change } from './companion/intake.ts'
+import { type CompanionSite, startCompanionStack } from './companion/site.ts'
+
+const tables = [
+  'CREATE TABLE wp_holds (order_id bigint, product_id bigint, amount int, expires datetime, PRIMARY KEY (order_id, product_id))',
+  'CREATE TABLE wp_sales (id bigint PRIMARY KEY, status varchar(20), amount int)',
+  'CREATE TABLE wp_cards (id bigint AUTO_INCREMENT PRIMARY KEY, owner_id bigint, word_id bigint, text varchar(60), UNIQUE KEY owner (owner_id))',
+  'CREATE TABLE wp_parts (id bigint AUTO_INCREMENT PRIMARY KEY, owner_id varchar(60), text varchar(60), UNIQUE KEY owner (owner_id(2)))',
+  "INSERT INTO wp_sales VALUES (1, 'pending', 1), (2, 'paid', 1), (3, 'pending', 1)",
+  'INSERT INTO wp_holds VALUES (1, 5, 1, NOW() + INTERVAL 1 HOUR), (2, 5, 1, NOW() - INTERVAL 300 SECOND), (3, 6, 1, NOW() - INTERVAL 300 SECOND)',
+]
+
+const held = 'SELECT SUM(h.amount) FROM wp_holds h LEFT JOIN wp_sales s ON h.order_id = s.id WHERE'
+
+/** Statements of two tables, by the name in `?joined=`. */
+const statements = {
+  orders: `${held} s.status = 'pending' AND h.expires > NOW() AND h.product_id = 5`,
+  ended: `${held} s.status = 'pending' AND h.expires > NOW() AND h.product_id = 6`,
+  none: `${held} h.expires > NOW() AND h.product_id = 7`,
+  hour: `${held} HOUR(h.expires) > HOUR(NOW()) AND h.product_id = 6`,
+  reversed:
+    'SELECT h.amount FROM wp_sales AS s INNER JOIN wp_holds AS h ON s.id = h.order_id WHERE s.id IN (1, 3)',
+  posts: 'SELECT h.amount FROM wp_holds h LEFT JOIN wp_posts p ON h.order_id = p.ID WHERE h.product_id = 5',
+  either: `${held} s.status = 'pending' OR h.product_id = 5`,
+  amounts: 'SELECT h.amount FROM wp_holds h JOIN wp_sales s ON h.amount = s.amount WHERE h.product_id = 5',
+  inner: `${held} h.product_id = 5 AND h.order_id IN (SELECT id FROM wp_sales)`,
+  third: `${held} h.product_id = 5 UNION SELECT amount FROM wp_holds`,
+} as const
+
+const plugin = `<?php if ( isset( $_GET['joined'] ) ) { add_action( 'rest_api_init', function () {
+	$GLOBALS['wpdb']->query( json_decode( ${JSON.stringify(JSON.stringify(statements))}, true )[ $_GET['joined'] ] );
+	header( 'X-Failed: ' . $GLOBALS['wpdb']->last_error );
+} ); }`
+
+describeWith('mariadb', 'statements of several tables of plugins on MariaDB', () => {
+  let site: CompanionSite
+
+  const run = async (sql: readonly string[], code = ''): Promise<void> => {
+    const { output } = await site.php(
+      `${code} foreach ( json_decode( getenv( 'SQL' ) ) as $sql ) { $GLOBALS['wpdb']->query( $sql ); echo $GLOBALS['wpdb']->last_error; }`,
+      { SQL: JSON.stringify(sql) },
+    )
+    expect(output).toBe('')
+  }
+
+  beforeAll(async () => {
+    site = await startCompanionStack()
+    await run(tables)
+    await writeFile(`${site.site}/wp-content/mu-plugins/zz-joined.php`, plugin)
+    // The first change after another plugin was added is one of everything.
+    await run(["UPDATE wp_sales SET amount = 2 WHERE status = 'paid'"])
+  })
+  afterAll(() => site?.stop())
+
+  const read = async (joined: keyof typeof statements) => {
+    const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?joined=${joined}`)
+    await response.arrayBuffer()
+    expect(response.headers.get('x-failed')).toBe('')
+    const tags = response.headers.get('trellis-tags') ?? ''
+    expect(tags).toContain(';complete;')
+    const listed = (kind: string): string => new RegExp(`;${kind}=([^;]*)`).exec(tags)?.[1] ?? ''
+    const whole = ['holds', 'sales'].filter((table) => listed('x').split(',').includes(table))
+    const rows = listed('r').split(',').toSorted()
+    return { rows, posts: listed('p'), whole, maxAge: response.headers.get('trellis-max-age') }
+  }
+
+  test.each<[keyof typeof statements, readonly string[]]>([
+    ['orders', ['holds:product_id:5', 'sales:id:1.2']],
+    ['ended', ['holds:product_id:6', 'sales:id:3']],
+    ['none', ['holds:product_id:7']],
+    ['reversed', ['holds:order_id:1.3', 'sales:id:1.3']],
+  ])('a join (%s) names the rows of either table, by the id that bounds one of them', async (name, rows) => {
+    expect(await read(name)).toMatchObject({ rows, whole: [] })
+  })
+
+  test('a join with posts names these by their ids', async () => {
+    const { rows, posts } = await read('posts')
+    expect(rows).toEqual(['holds:product_id:5'])
+    expect(posts.split(',')).toEqual(expect.arrayContaining(['1', '2', '10']))
+  })
+
+  test.each<[keyof typeof statements, readonly string[]]>([
+    ['either', ['holds', 'sales']],
+    ['amounts', ['holds', 'sales']],
+    ['inner', ['holds', 'sales']],
+    ['third', ['holds', 'sales']],
+  ])('any other statement of two tables (%s) names both as a whole', async (name, whole) => {
+    expect(await read(name)).toMatchObject({ rows: [''], whole })
+  })
+
+  test('what is compared with the clock bounds a response until the first of these rows is over', async () => {
+    const maxAge = Number((await read('orders')).maxAge)
+    expect(maxAge).toBeGreaterThan(60)
+    expect(maxAge).toBeLessThanOrEqual(3600)
+    expect((await read('ended')).maxAge).toBeNull()
+    expect((await read('none')).maxAge).toBeNull()
+    expect((await read('hour')).maxAge).toBe('60')
+  })
+
+  const changesOf = async (sql: string, code = ''): Promise<readonly Change[]> => {
+    site.intake.pushes.length = 0
+    await run([sql], code)
+    return site.intake.pushes.flatMap(({ changes }) => changes)
+  }
+  const rowsOf = async (sql: string, code?: string): Promise<readonly string[]> =>
+    (await changesOf(sql, code)).flatMap((change) =>
+      'rows' in change ? (change.rows as readonly string[]).toSorted() : ['whole'],
+    )
+
+  const hold = 'INSERT INTO wp_holds (order_id, product_id, amount, expires)'
+  const update = 'ON DUPLICATE KEY UPDATE amount = VALUES(amount), expires = VALUES(expires)'
+
+  test.each<[string, readonly string[]]>([
+    [`${hold} VALUES (8, 5, 1, NOW()) ${update}`, ['order_id:8', 'product_id:5']],
+    [`${hold} VALUES (8, 5, 2, NOW()) ${update}`, ['order_id:8', 'product_id:5']],
+    [
+      `${hold} SELECT 9, 5, 1, ( NOW() + INTERVAL 10 MINUTE ) FROM DUAL WHERE ( SELECT COUNT(*) FROM wp_sales ) > 1 ${update}`,
+      ['order_id:9', 'product_id:5'],
+    ],
+    [`${hold} SELECT 9, 5, 1, NOW() FROM DUAL UNION SELECT 9, 6, 1, NOW() ${update}`, ['whole']],
+    [`${hold} SELECT 9, product_id, 1, NOW() FROM wp_holds WHERE order_id = 8 ${update}`, ['whole']],
+    [`${hold} SELECT 9, ( SELECT MAX(id) FROM wp_sales ), 1, NOW() FROM DUAL`, ['whole']],
+    [`${hold} VALUES (8, 5, 3, NOW()), (8, 6, 3, NOW()) ${update}`, ['whole']],
+    [`${hold} VALUES (8, 5, 3, NOW()) ON DUPLICATE KEY UPDATE product_id = product_id + 20`, ['whole']],
+  ])('%s is a change of its row', async (sql, rows) => {
+    expect(await rowsOf(sql)).toEqual(rows)
+  })
+
+  test('a row that is updated in the place of an INSERT is named as it was, and as it is', async () => {
+    const insert = "INSERT INTO wp_cards (owner_id, word_id, text) VALUES (3, 7, 'a')"
+    expect(await rowsOf(insert)).toEqual(['id:1', 'owner_id:3', 'word_id:7'])
+    const again = "INSERT INTO wp_cards (owner_id, word_id, text) VALUES (3, 8, 'b') ON DUPLICATE KEY UPDATE"
+    const both = ['id:1', 'owner_id:3', 'word_id:7', 'word_id:8']
+    expect(await rowsOf(`${again} text = VALUES(text)`)).toEqual(both)
+    expect(await rowsOf(`${again} word_id = VALUES(word_id)`)).toEqual(both)
+    expect(await rowsOf(`${again} word_id = 9`)).toEqual(['whole'])
+    const text = "INSERT INTO wp_cards (owner_id, text) VALUES (4, 'ON DUPLICATE KEY UPDATE word_id = 1')"
+    expect(await rowsOf(text)).toContain('owner_id:4')
+  })
+
+  test('where a key has a part of a column, an INSERT that may update a row is a change of the whole table', async () => {
+    const sql = "INSERT INTO wp_parts (owner_id, text) VALUES ('oak', 'a') ON DUPLICATE KEY UPDATE text = 'b'"
+    expect(await rowsOf(sql)).toEqual(['whole'])
+  })
+
+  test('a row that another request inserts right before, and this one updates, is a change of the whole table', async () => {
+    const other = "INSERT INTO wp_cards (owner_id, word_id, text) VALUES (6, 70, 'late')"
+    const beside = `add_filter( 'query', function ( $query ) { static $done = false; if ( ! $done && 0 === strpos( $query, 'INSERT INTO wp_cards' ) ) { $done = true; list( $host, $socket ) = explode( ':', DB_HOST ); $one = new mysqli( $host, DB_USER, DB_PASSWORD, DB_NAME, 0, $socket ); $one->query( ${JSON.stringify(other)} ); echo $one->error; } return $query; }, PHP_INT_MAX );`
+    const sql =
+      "INSERT INTO wp_cards (owner_id, word_id, text) VALUES (6, 8, 'b') ON DUPLICATE KEY UPDATE text = 'b'"
+    expect(await rowsOf(sql, beside)).toEqual(['whole'])
+  })
+})

@@ -1,0 +1,167 @@
+import { writeFile } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Change } from './companion/intake.ts'
+import { reaches } from './companion/reach.ts'
+import { pluginSets } from './sites/archives.ts'
+import { describeSite } from './sites/describe-site.ts'
+import { idsOn } from './sites/reads.ts'
+import { type RealSite, startRealSite } from './sites/start-real-site.ts'
+
+const root = '/index.php/wp-json'
+
+/** Of another plugin: `?adds=` names a hook of titles or a field, which shows how many posts the first category of the site has. */
+const adding = `<?php if ( isset( $_GET['adds'] ) ) {
+	function shows_number( $text ) {
+		return is_string( $text ) ? $text . get_term( get_terms( 'category', array( 'hide_empty' => false ) )[0] )->count : $text;
+	}
+	'field' === $_GET['adds'] ? add_action( 'rest_api_init', function () {
+		register_rest_field( 'post', 'numbers', array( 'get_callback' => function () { return shows_number( '' ); } ) );
+	} ) : add_filter( $_GET['adds'], 'shows_number' );
+}`
+
+const address = {
+  ...{ first_name: 'Ada', last_name: 'Lovelace', address_1: 'Street 1', city: 'Berlin', postcode: '10115' },
+  ...{ country: 'DE', email: 'ada@example.org', phone: '030 1234567', state: '' },
+}
+
+describeSite('what responses of a shop depend on (WooCommerce, Yoast SEO, ACF)', () => {
+  let site: RealSite
+  let products: readonly number[]
+
+  const read = async (path: string) => {
+    const response = await fetch(`${site.origin}${root}${path}`)
+    const body = await response.text()
+    expect(response.status, body.slice(0, 200)).toBe(200)
+    const tags = response.headers.get('trellis-tags') ?? ''
+    expect(tags).toMatch(/;complete;|^v2;/)
+    return { tags, body, maxAge: Number(response.headers.get('trellis-max-age') ?? 'NaN') }
+  }
+  /** What a second reading depends on: plugins store some of it at the first one. */
+  const tagsOf = async (path: string): Promise<string> => {
+    await read(path)
+    return (await read(path)).tags
+  }
+
+  /** What is reported until the request that was sent is answered. */
+  const changesBy = async (send: () => Promise<unknown>): Promise<readonly Change[]> => {
+    const count = site.intake.pushes.length
+    await send()
+    return site.intake.pushes.slice(count).flatMap(({ changes }) => changes)
+  }
+  const rest = async (method: string, path: string, body: unknown): Promise<{ readonly id: number }> => {
+    const response = await site.rest(method, path, body)
+    const text = await response.text()
+    expect(response.ok, text.slice(0, 300)).toBe(true)
+    return JSON.parse(text) as { readonly id: number }
+  }
+  const php = async (code: string): Promise<void> => {
+    const { code: exit, output } = await site.php(code)
+    expect([exit, output]).toEqual([0, ''])
+  }
+  const kept = async (path: string, send: () => Promise<unknown>): Promise<boolean> => {
+    const tags = await tagsOf(path)
+    const changes = await changesBy(send)
+    expect(changes).not.toEqual([])
+    return !reaches(changes, tags)
+  }
+
+  beforeAll(async () => {
+    site = await startRealSite({ plugins: pluginSets.shop, withCompanion: true })
+    await writeFile(`${site.site}/wp-content/mu-plugins/zz-adding.php`, adding)
+    // The first change after another plugin was added is one of everything.
+    await php(`update_option( 'woocommerce_custom_orders_table_enabled', 'yes' );`)
+    const { body } = await read('/wc/store/v1/products?per_page=100')
+    products = (JSON.parse(body) as readonly { readonly id: number }[]).map(({ id }) => id)
+  }, 600_000)
+  afterAll(() => site?.stop())
+
+  /** Somebody puts a product into a cart and buys it. */
+  const buy = async (product: number): Promise<void> => {
+    const send = async (path: string, cart: string, body?: object) => {
+      const response = await fetch(`${site.origin}${root}/wc/store/v1/${path}`, {
+        headers: { 'Content-Type': 'application/json', 'Cart-Token': cart },
+        ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      expect(response.ok, text.slice(0, 300)).toBe(true)
+      return response.headers.get('cart-token') ?? cart
+    }
+    const cart = await send('cart', '')
+    await send('cart/add-item', cart, { id: product, quantity: 1 })
+    const addresses = { billing_address: address, shipping_address: address }
+    await send('checkout', cart, { ...addresses, payment_method: 'cod' })
+  }
+
+  /** An order that is not paid reserves stock for ten minutes. */
+  const reserve = (product: number): Promise<void> =>
+    php(
+      `$order = wc_create_order( array( 'status' => 'pending' ) ); $order->add_product( wc_get_product( ${product} ), 1 ); $order->save(); ( new Automattic\\WooCommerce\\Checkout\\Helpers\\ReserveStock() )->reserve_stock_for_order( $order, 10 ); update_option( 'last_order', $order->get_id(), false );`,
+    )
+  const cancel = (): Promise<void> =>
+    php(`wc_get_order( get_option( 'last_order' ) )->update_status( 'cancelled' );`)
+
+  test.each([
+    ['orders of their own', 'yes'],
+    ['orders that are posts', 'no'],
+  ])(
+    'an order is a change of the product that it has, and of no other one (%s)',
+    { timeout: 120_000 },
+    async (_how, own) => {
+      // WooCommerce itself wants other orders to be moved first.
+      await php(
+        `$GLOBALS['wpdb']->update( 'wp_options', array( 'option_value' => '${own}' ), array( 'option_name' => 'woocommerce_custom_orders_table_enabled' ) );`,
+      )
+      const [sold = 0, other = 0] = products
+      const pathOf = (id: number): string => `/wc/store/v1/products/${id}`
+      const tagsOfOther = await tagsOf(pathOf(other))
+      for (const [what, send] of [
+        ['reserve', () => reserve(sold)],
+        ['cancel', cancel],
+        ['buy', () => buy(sold)],
+      ] as const) {
+        const { tags, maxAge } = await read(pathOf(sold))
+        // What is reserved ends without a write.
+        if (what === 'cancel') expect(maxAge).toBeLessThanOrEqual(600)
+        const changes = await changesBy(send)
+        expect([what, reaches(changes, tags), reaches(changes, tagsOfOther)]).toEqual([what, true, false])
+      }
+    },
+  )
+
+  test('a price is no change of the list of categories, and a review is one', async () => {
+    const [product = 0] = products
+    const path = '/wc/store/v1/products/categories'
+    const price = (regular_price: string) => () =>
+      rest('PUT', `/wc/v3/products/${product}`, { regular_price })
+    await price('30')()
+    expect(await kept(path, price('31'))).toBe(true)
+    const review = {
+      product_id: product,
+      review: 'Good',
+      reviewer: 'Ada',
+      reviewer_email: 'ada@example.org',
+      rating: 5,
+    }
+    expect(await kept(path, () => rest('POST', '/wc/v3/products/reviews', review))).toBe(false)
+  })
+
+  test('a new post is no change of others in its category, unless other code shows how many there are', {
+    timeout: 120_000,
+  }, async () => {
+    const { posts } = await idsOn(site.origin)
+    const id = posts.at(-3) ?? 0
+    const { categories } = JSON.parse((await read(`/wp/v2/posts/${id}`)).body) as {
+      readonly categories: readonly number[]
+    }
+    const publish = () =>
+      rest('POST', '/wp/v2/posts', { title: 'New', content: '<p>New.</p>', status: 'publish', categories })
+    await publish()
+    const isKept = (query: string): Promise<boolean> => kept(`/wp/v2/posts/${id}${query}`, publish)
+    expect(await isKept('')).toBe(true)
+    expect(await isKept('?_embed=1')).toBe(true)
+    for (const query of ['adds=the_title', 'adds=wpseo_title', 'adds=acf/load_value', 'adds=field'])
+      expect(await isKept(`?${query}`), query).toBe(false)
+    // ACF shows whole terms in this format.
+    expect(await isKept('?acf_format=standard')).toBe(false)
+  })
+})

@@ -1,5 +1,6 @@
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { isAll } from './test/support/breadth.ts'
+import { LongestFirst } from './test/support/longest-first.ts'
 import { useRunFolder } from './test/support/run-folder.ts'
 
 useRunFolder()
@@ -38,6 +39,7 @@ export default defineConfig({
   test: {
     // Transformed once for all projects and runs.
     experimental: { fsModuleCache: true },
+    sequence: { sequencer: LongestFirst },
     coverage: { provider: 'v8', include: ['src/**'], reporter: ['text-summary'] },
     projects: [
       project(
@@ -48,9 +50,12 @@ export default defineConfig({
           exclude: ['long', 'real', 'nightly'].map(filesOf),
         },
       ),
-      // Most of both wait: for timeouts, drains and slow clients, for PHP and Redis.
-      project('long', { order: 1, workers: 4 }, { include: [filesOf('long')], exclude: [load] }),
-      project('real', { order: 1, workers: 4 }, { include: [filesOf('real')] }),
+      // Most of both wait: for timeouts, drains and slow clients, for PHP and Redis. One project, since each has its own workers.
+      project(
+        'long and real',
+        { order: 1, workers: 4 },
+        { include: [filesOf('long'), filesOf('real')], exclude: [load] },
+      ),
       project('load', { order: 2, workers: 1 }, { include: [load], exclude: [filesOf('nightly')] }),
       // Not even found by its name where only a part of the tests runs.
       ...(isAll ? [project('nightly', { order: 3, workers: 1 }, { include: [filesOf('nightly')] })] : []),

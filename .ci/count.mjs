@@ -1,6 +1,6 @@
 // count.mjs REPORT...   Prints the slowest files, what failed and, as the last line of a CI run, "N passed, N failed, N skipped", from
 // vitest's JSON reports. Exit code 1 when anything failed or was skipped, or when a report is missing or empty.
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 
 const counts = { passed: 0, failed: 0, skipped: 0 }
 const reportFailure = (file, title, message) => {
@@ -33,7 +33,16 @@ for (const report of process.argv.slice(2)) {
 const slowest = [...secondsOf]
   .filter(([, seconds]) => seconds >= 5)
   .sort(([, a], [, b]) => b - a)
-  .slice(0, 30)
-for (const [name, seconds] of slowest) process.stdout.write(`${seconds.toFixed(0).padStart(4)} s  ${name}\n`)
+  .slice(0, 60)
+for (const [name, seconds] of slowest.slice(0, 30))
+  process.stdout.write(`${seconds.toFixed(0).padStart(4)} s  ${name}\n`)
+if (process.env.UPDATE_LONGEST !== undefined) {
+  const root = new URL('..', import.meta.url).pathname
+  const names = slowest.map(([name]) => name.replace(root, ''))
+  writeFileSync(
+    new URL('../test/support/longest-first.json', import.meta.url),
+    `${JSON.stringify(names, null, 2)}\n`,
+  )
+}
 process.stdout.write(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)
 process.exitCode = complete && counts.failed + counts.skipped === 0 ? 0 : 1

@@ -1,13 +1,14 @@
 import { execFile, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { access, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { buildOnce, buildSite, copyFolder } from '../test/real/wordpress/build-site.ts'
+import { copyCompanion } from '../test/real/wordpress/copy-companion.ts'
 import { copySite } from '../test/real/wordpress/copy-site.ts'
-import { type Credential, companionFile, type Role } from '../test/real/wordpress/start-wordpress.ts'
+import type { Credential, Role } from '../test/real/wordpress/start-wordpress.ts'
 import { freePort } from '../test/support/ports.ts'
 import { type RunningProcess, startProcess, untilReady } from '../test/support/processes.ts'
 import { fpmSettings, nginxSettings, wordPressSettings } from './batch-stack-settings.ts'
@@ -158,10 +159,7 @@ export async function startStack(settings: StackSettings): Promise<Stack> {
     const origin = `http://127.0.0.1:${port}`
     const publicUrl = settings.publicUrl ?? origin
     const credentials = join(folder, 'credentials.json')
-    if (settings.companion !== undefined) {
-      await mkdir(join(site, 'wp-content/mu-plugins'), { recursive: true })
-      await cp(companionFile, join(site, 'wp-content/mu-plugins/trellis.php'))
-    }
+    if (settings.companion !== undefined) await copyCompanion(site)
     await writeFile(
       join(folder, 'fpm.conf'),
       fpmSettings(folder, { PUBLIC_URL: publicUrl, ...settings.environment, ...companion }),

@@ -64,7 +64,7 @@ describeWith('mariadb', 'the cost of the WordPress companion', () => {
   let slower = 1
 
   beforeAll(async () => {
-    site = await startCompanionStack()
+    site = await startCompanionStack({ TRELLIS_PUSH_LIMIT_MS: '' })
     const config = `${site.site}/wp-config.php`
     await writeFile(config, measured + (await readFile(config, 'utf8')))
     // php-fpm looks at a file again after two seconds.

@@ -8,7 +8,7 @@ import { faults } from './companion/faults.ts'
 import { findFaults, startFaultySite } from './companion/find-faults.ts'
 import { faultWrites, issuesIn } from './companion/plant-in-companion.ts'
 import type { CompanionSite } from './companion/site.ts'
-import { companionFile } from './wordpress/start-wordpress.ts'
+import { companionFile } from './wordpress/copy-companion.ts'
 
 const page = fileURLToPath(new URL('../../docs/evidence/planted-companion-faults.md', import.meta.url))
 

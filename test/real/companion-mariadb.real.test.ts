@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -6,6 +5,7 @@ import { rowsOf } from '../support/breadth.ts'
 import { describeWith } from '../support/requirements.ts'
 import { changedObjects, dumpDatabase, uncovered } from './companion/coverage.ts'
 import { poll } from './companion/intake.ts'
+import { pausedScript } from './companion/paused-script.ts'
 import { addObjectCache, type CompanionSite, startCompanionStack } from './companion/site.ts'
 import { writesByIndex } from './companion/writes.ts'
 import type { RedisServer } from './shared/redis-server.ts'
@@ -101,29 +101,24 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
     expect(code).toBe('SIGKILL')
     const rows = async () => (await poll(site.origin, last)).rows
     await expect.poll(rows).toMatchObject([{ sequence: last + 1, site: 1, state: 'dead' }])
-    const second = site.php(`wp_update_post( array( 'ID' => 60, 'post_title' => 'l' ) ); sleep( 3 );`)
-    await expect
-      .poll(async () => (await poll(site.origin, last + 1)).rows.map(({ state }) => state))
-      .toEqual(['open'])
-    await second
+    const second = await pausedScript(
+      site,
+      `wp_update_post( array( 'ID' => 60, 'post_title' => 'l' ) ); pause();`,
+    )
+    expect((await poll(site.origin, last + 1)).rows.map(({ state }) => state)).toEqual(['open'])
+    await second.go()
     expect((await poll(site.origin, last + 1)).rows.map(({ state }) => state)).toEqual(['closed'])
   })
 
   /** Runs PHP that calls `pause()` once; gives the ids of posts that were pushed until then, and afterwards. */
   const pushedAround = async (code: string) => {
     const count = site.intake.pushes.length
-    const marker = join(site.site, 'wp-content/paused')
-    await rm(marker, { force: true })
-    const running = site.php(
-      `function pause() { $marker = WP_CONTENT_DIR . '/paused'; touch( $marker ); while ( file_exists( $marker ) ) { usleep( 20000 ); clearstatcache(); } } $w = $GLOBALS['wpdb']; ${code}`,
-    )
+    const script = await pausedScript(site, `$w = $GLOBALS['wpdb']; ${code}`)
     const ids = () => [
       ...new Set(site.intake.pushes.slice(count).flatMap(({ changes }) => changes.map(({ id }) => id))),
     ]
-    await expect.poll(() => existsSync(marker)).toBe(true)
     const before = ids()
-    await rm(marker)
-    await running
+    await script.go()
     return { before, after: ids() }
   }
   const title = (id: number): string =>
@@ -163,13 +158,14 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
   test('the changes of a transaction come in a row that no poll can have given up', async () => {
     await site.php(`update_option( 'next', microtime() );`)
     const { last } = await poll(site.origin, 0)
-    const slow = site.php(
-      `$w = $GLOBALS['wpdb']; $w->query( 'START TRANSACTION' ); $w->update( 'wp_posts', array( 'post_title' => 't' ), array( 'ID' => 61 ) ); sleep( 2 ); $w->query( 'COMMIT' );`,
+    const slow = await pausedScript(
+      site,
+      `$w = $GLOBALS['wpdb']; $w->query( 'START TRANSACTION' ); $w->update( 'wp_posts', array( 'post_title' => 't' ), array( 'ID' => 61 ) ); pause(); $w->query( 'COMMIT' );`,
     )
     // The other one begins while the first has its sequence and is not committed.
-    await site.php(`usleep( 700000 ); wp_update_post( array( 'ID' => 62, 'post_title' => 'u' ) );`)
+    await site.php(`wp_update_post( array( 'ID' => 62, 'post_title' => 'u' ) );`)
     const early = (await poll(site.origin, last)).rows.map(({ sequence }) => sequence)
-    await slow
+    await slow.go()
     const late = (await poll(site.origin, last)).rows
     expect({ early, late: late.map(({ sequence }) => sequence) }).toEqual({
       early: [last + 2],

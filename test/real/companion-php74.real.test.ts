@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { describeWith } from '../support/requirements.ts'
-import { companionFile } from './wordpress/start-wordpress.ts'
+import { companionFile } from './wordpress/copy-companion.ts'
 
 const interpreter = 'php'
 const script = join(dirname(fileURLToPath(import.meta.url)), 'companion/after-php74.php')

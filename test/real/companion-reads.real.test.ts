@@ -1,25 +1,23 @@
-import { existsSync } from 'node:fs'
-import { copyFile, mkdir, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { describeWith } from '../support/requirements.ts'
 import { basic } from './site-under-test.ts'
+import { copyCompanion } from './wordpress/copy-companion.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
-const plugin = fileURLToPath(new URL('../../deploy/wordpress/trellis.php', import.meta.url))
 const token = 'token-of-the-companion-and-the-gateway'
 
 /** Installs the companion in a WordPress that is running: it is read with the next request. */
 const installCompanion = async (wordpress: WordPress, gateways: string): Promise<void> => {
-  const folder = join(dirname(wordpress.database), '../site/wp-content/mu-plugins')
+  const folder = join(wordpress.site, 'wp-content/mu-plugins')
   await mkdir(folder, { recursive: true })
   // A read that starts scheduled tasks by a separate request is not described completely.
   const constants = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: gateways, DISABLE_WP_CRON: '1' }
   const lines = Object.entries(constants).map(([name, value]) => `define('${name}', '${value}');`)
   await writeFile(join(folder, '0-trellis-settings.php'), `<?php ${lines.join(' ')}`)
-  await copyFile(plugin, join(folder, 'trellis.php'))
+  await copyCompanion(wordpress.site)
 }
 
 /** The administrator's browser: it keeps cookies, and follows no redirect. */
@@ -201,6 +199,4 @@ const suite = (): void => {
   })
 }
 
-// The plugin is a part of the repository; without it there is nothing to test.
-if (existsSync(plugin)) describeWith('php', 'reads of a WordPress with the companion', suite)
-else describe.skip('reads of a WordPress with the companion (deploy/wordpress/trellis.php is absent)', suite)
+describeWith('php', 'reads of a WordPress with the companion', suite)

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { parts } from '../../.ci/nightly-parts.mjs'
+import { longest } from '../support/longest-first.ts'
 import { requirements } from '../support/requirements.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -32,6 +33,11 @@ test('CI runs what npm run test:all runs: npm test, and every other project', ()
   expect(scripts['test']).toBe(`${scripts['test:all']} --project=quick`)
   expect(script).toContain('npm test --silent')
   expect(script).toContain("npm run test:all --silent -- --project='!quick'")
+})
+
+test('the files that run first exist', () => {
+  expect(longest.length).toBeGreaterThan(20)
+  expect(longest.filter((name) => !existsSync(join(root, name)))).toEqual([])
 })
 
 test('the folders that run each night with the Node of the image exist, and those of sockets are among them', () => {

@@ -28,6 +28,7 @@ const turnsOf = (program: RunningProcess): readonly number[] =>
 /** Longest turn of the process while `run` goes on, in milliseconds of a machine with nothing else to do; 0 when none was longer than 20. */
 export const longestTurn = async (program: RunningProcess, run: () => Promise<unknown>): Promise<number> => {
   const before = turnsOf(program).length
+  const slownessBefore = slowness()
   await run()
-  return Math.max(0, ...turnsOf(program).slice(before)) / slowness()
+  return Math.max(0, ...turnsOf(program).slice(before)) / Math.max(slownessBefore, slowness())
 }

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { type Stack, startStack } from '../../../bench/batch-stack.ts'
 import { type RedisServer, startRedisServer } from '../shared/redis-server.ts'
 import { basic } from '../site-under-test.ts'
+import { patientPushes } from '../wordpress/copy-companion.ts'
 import {
   type CompanionSettings,
   type Credential,
@@ -93,7 +94,7 @@ export async function startCompanionSite(
 ): Promise<CompanionSite> {
   const intake = await startIntake()
   const all = [intake.origin, ...gateways].join(',')
-  const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: all, ...settings }
+  const companion = { ...patientPushes, TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: all, ...settings }
   const wordpress = await startWordPress({ companion, plugins })
   const { origin, credentials, site, database, log, stop } = wordpress
   const dsn = `sqlite:${database}`
@@ -114,7 +115,7 @@ export async function startCompanionStack(
 ): Promise<CompanionSite> {
   const intake = await startIntake()
   const all = [intake.origin, ...gateways].join(',')
-  const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: all, ...settings }
+  const companion = { ...patientPushes, TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: all, ...settings }
   const stack = await startStack({
     ...{ flush: 2, opcache: true, companion },
     ...(publicUrl === undefined ? {} : { publicUrl }),

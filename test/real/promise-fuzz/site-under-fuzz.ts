@@ -14,6 +14,7 @@ import { namedInInterface } from '../hit-ratio/noise.ts'
 import { inWordPressNames } from '../in-wordpress-names.ts'
 import { type OneOfMany, readMany } from '../read-many.ts'
 import { basic, type SiteUnderTest } from '../site-under-test.ts'
+import { patientPushes } from '../wordpress/copy-companion.ts'
 import { copyDatabase } from '../wordpress/copy-database.ts'
 import { startWordPress, type WordPress } from '../wordpress/start-wordpress.ts'
 import { namedWrites } from './quiet.ts'
@@ -210,7 +211,7 @@ export const startFuzzedSites = async (
 ): Promise<FuzzedSites> => {
   const ports = await adminPorts()
   const origins = [...ports.values()].map((port) => `http://127.0.0.1:${port}`)
-  const companion = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: origins.join(',') }
+  const companion = { ...patientPushes, TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: origins.join(',') }
   const wordpress = await startWordPress({
     plugins: ['garden-notes', 'menu-place', 'noise', 'promise-fuzz', 'quiet-writes'],
     ...(withCompanion ? { companion } : {}),

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { startStack } from '../../../bench/batch-stack.ts'
 import { startIntake, token } from '../companion/intake.ts'
 import { type CompanionSite, siteOfStack } from '../companion/site.ts'
+import { patientPushes } from '../wordpress/copy-companion.ts'
 import type { Credential, Role } from '../wordpress/start-wordpress.ts'
 import { copyPlugins, type TestPlugin } from '../wordpress/start-wordpress.ts'
 import type { Core, PluginName } from './archives.ts'
@@ -34,6 +35,7 @@ export const startRealSite = async (options: RealSiteOptions): Promise<RealSite>
   const built = await buildRealSite(core, plugins)
   const intake = await startIntake()
   const companion = {
+    ...patientPushes,
     TRELLIS_TOKEN: withCompanion ? token : '',
     TRELLIS_GATEWAYS: [intake.origin, ...gateways].join(','),
   }

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { freePort } from '../../support/ports.ts'
 import { startProcess, untilReady } from '../../support/processes.ts'
 import { buildSite, sitesFolder } from './build-site.ts'
+import { copyCompanion, patientPushes } from './copy-companion.ts'
 import { copySite } from './copy-site.ts'
 
 export type Credential = { readonly username: string; readonly password: string }
@@ -61,9 +62,6 @@ type WordPressOptions = {
 /** Environment variables that configure the companion, e.g. TRELLIS_TOKEN. */
 export type CompanionSettings = Readonly<Record<`TRELLIS_${string}`, string>>
 
-/** The plugin that reports changes to gateways. */
-export const companionFile = join(here, '../../../deploy/wordpress/trellis.php')
-
 export async function copyPlugins(names: readonly TestPlugin[], into: string): Promise<void> {
   await mkdir(into, { recursive: true })
   for (const name of names) await cp(join(here, 'plugins', `${name}.php`), join(into, `${name}.php`))
@@ -83,9 +81,7 @@ export async function startWordPress(options: WordPressOptions = {}): Promise<Wo
   const contents = join(folder, 'site/wp-content')
   await copyPlugins(options.plugins ?? [], join(contents, 'mu-plugins'))
   await copyPlugins(options.inactivePlugins ?? [], join(contents, 'plugins'))
-  if (options.companion !== undefined) {
-    await cp(companionFile, join(contents, 'mu-plugins/trellis.php'))
-  }
+  if (options.companion !== undefined) await copyCompanion(join(folder, 'site'))
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
   const php = startProcess(
@@ -100,6 +96,7 @@ export async function startWordPress(options: WordPressOptions = {}): Promise<Wo
       env: {
         PUBLIC_URL: options.publicUrl ?? origin,
         PHP_CLI_SERVER_WORKERS: '4',
+        ...patientPushes,
         ...options.companion,
       },
     },

@@ -73,7 +73,9 @@ describeWith('redis', 'an instance that is cut off alone for longer than forgetA
     await cutAlone(cut, other)
     expect((await put(cut)).status).toBe(200)
     expect(await get(cut)).toMatchObject({ version: 1 })
-    expect(await get(other)).toMatchObject({ version: 0 })
+    // From memory, unless a busy machine has cost it its lease meanwhile.
+    const { status, version } = await get(other)
+    expect(version).toBe(status.includes('hit') ? 0 : 1)
     expect((await put(cut)).status).toBe(200)
     await expect
       .poll(() => logLinesOf(cut.gateway.program, 'cut-off'))

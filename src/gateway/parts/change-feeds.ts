@@ -40,6 +40,27 @@ const changeInvalidations = (service: Service, changes: readonly Change[]): read
 const maxLogBytes = 1024 * 1024
 const longestPollMs = 10_000
 
+/** Until the returned function is called. When the time is over, what was requested before stays unsettled. */
+const quarantineFor = (
+  cache: Pick<Cache, 'quarantine' | 'quarantineUntilReleased'>,
+  tag: string,
+  forMs: number,
+): (() => void) => {
+  const release = cache.quarantineUntilReleased([tag])
+  let isOver = false
+  const end = (): void => {
+    if (isOver) return
+    isOver = true
+    clearTimeout(timer)
+    release()
+  }
+  const timer = setTimeout(() => {
+    cache.quarantine([tag], 0)
+    end()
+  }, forMs).unref()
+  return end
+}
+
 type FeedLog = Pick<Log, 'info' | 'warn'>
 
 type ChangeFeedParts = {
@@ -151,7 +172,7 @@ class FeedConnections {
       },
       quarantine: (forMs) => {
         const tag = current.serviceNamed(name)?.contract.tagger.everything
-        if (tag !== undefined) cache.quarantine([tag], forMs)
+        return tag === undefined ? () => undefined : quarantineFor(cache, tag, forMs)
       },
       tell: (message: FeedMessage) => {
         void worker?.ask({ topic: 'changes', content: message })

@@ -31,8 +31,8 @@ export type FeedPorts = {
    * the request whose response shows the state after them.
    */
   apply(changes: readonly Change[], byRequest?: string): Promise<number | 'unacknowledged'>
-  /** For that time nothing is stored for the service. */
-  quarantine(forMs: number): void
+  /** For that time nothing is stored for the service, or until the returned function is called. */
+  quarantine(forMs: number): () => void
   /** Sends to the other processes that share the port. */
   tell(message: FeedMessage): void
   /** Undefined where instances share no store. */
@@ -143,6 +143,8 @@ export class ServiceFeed {
   #lastCause: LagCause | undefined
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
+  /** PHP requests that still wrote at the last poll and have not reported since: nothing is stored meanwhile. */
+  #writing: { readonly sequences: Set<number>; readonly end: () => void } | undefined
   readonly lease: FeedLease
 
   constructor(options: ServiceFeedOptions) {
@@ -353,9 +355,25 @@ export class ServiceFeed {
     this.#feed = { ...next, newest: newerRow(next.newest, pushed) }
     this.#readAt = sent
     if (next.state === 'heard') this.#lastContactAt = sent
-    // While a PHP request writes nothing is stored, for as long as this poll counts: the next one may be late.
-    if (next.unfinished.some(({ state, reads }) => state === 'open' && !reads))
-      this.#options.ports.quarantine(this.#trustedMs)
+    const writing = next.unfinished.filter(({ state, reads }) => state === 'open' && !reads)
+    const earlier = this.#writing
+    // For as long as this poll counts: the next one may be late.
+    this.#writing =
+      writing.length === 0
+        ? undefined
+        : {
+            sequences: new Set(writing.map(({ sequence }) => sequence)),
+            end: this.#options.ports.quarantine(this.#trustedMs),
+          }
+    earlier?.end()
+  }
+
+  /** The PHP request of this row has reported what it wrote. */
+  #hasReported(sequence: number): void {
+    const { sequences, end } = this.#writing ?? {}
+    if (sequences?.delete(sequence) !== true || sequences.size > 0) return
+    this.#writing = undefined
+    end?.()
   }
 
   #share(state: Feed): void {
@@ -406,8 +424,9 @@ export class ServiceFeed {
   #recordPush(message: Extract<FeedMessage, { readonly kind: 'applied' }>): void {
     this.#rows.add(nameOf(message.incarnation, message.row), message.digest)
     this.#rows.add(message.signature, '')
-    if (message.incarnation === this.#feed.incarnation)
-      this.#feed = { ...this.#feed, newest: newerRow(this.#feed.newest, message.row) }
+    if (message.incarnation !== this.#feed.incarnation) return
+    this.#feed = { ...this.#feed, newest: newerRow(this.#feed.newest, message.row) }
+    this.#hasReported(message.row.sequence)
   }
 
   #textOfPush({ signature, isWithoutRow }: Extract<FeedMessage, { readonly kind: 'applied-text' }>): void {

@@ -42,7 +42,7 @@ const silent: FeedService['ports'] = {
     throw new PollError('unreachable')
   },
   apply: async () => 0,
-  quarantine: () => undefined,
+  quarantine: () => () => undefined,
   tell: () => undefined,
   positions: undefined,
 }
@@ -255,6 +255,53 @@ const log = (last: number): ChangeLog => ({
   fingerprint: '',
   rows: [],
   more: false,
+})
+
+const writing = (...sequences: readonly number[]): ChangeLog => ({
+  ...log(7),
+  rows: sequences.map((sequence) => ({ sequence, check: '', state: 'open', reads: false })),
+})
+
+/** Counts how often nothing was stored, and which of these times have ended. */
+const countedQuarantine = () => {
+  const counts = { begun: 0, ended: [] as number[] }
+  const quarantine: FeedService['ports']['quarantine'] = () => {
+    counts.begun += 1
+    const nth = counts.begun
+    return () => counts.ended.push(nth)
+  }
+  return { counts, quarantine }
+}
+
+test('while PHP requests write nothing is stored, until each of them has reported', async () => {
+  const { feeds, now } = scene()
+  const { counts, quarantine } = countedQuarantine()
+  const ask = async () => writing(5, 7)
+  feeds.use([service({ pollMs: 60_000, ports: { ...silent, ask, quarantine } })])
+  const report = (sequence: number) => {
+    const body = Buffer.from(JSON.stringify({ incarnation: 'ab', sequence, changes: [] }))
+    const signature = signatureOf(token, { method: 'POST', target: '/changes', body }, now())
+    return feeds.receive({ target: '/changes', signature, authorization: undefined, body })
+  }
+  await expect.poll(() => counts.begun).toBe(1)
+  for (const sequence of [4, 5, 6]) await report(sequence)
+  expect(counts.ended).toEqual([])
+  await report(7)
+  expect(counts.ended).toEqual([1])
+  feeds.use([])
+})
+
+test('while PHP requests write nothing is stored, until a poll finds none', async () => {
+  const { feeds } = scene()
+  const { counts, quarantine } = countedQuarantine()
+  let answer = writing(5)
+  const ask = async () => answer
+  feeds.use([service({ pollMs: 1, ports: { ...silent, ask, quarantine } })])
+  await expect.poll(() => counts.begun).toBeGreaterThan(1)
+  expect(counts.ended).toHaveLength(counts.begun - 1)
+  answer = writing()
+  await expect.poll(() => counts.ended.length).toBe(counts.begun)
+  feeds.use([])
 })
 
 test('a feed is trusted for two intervals after the last poll was sent', async () => {

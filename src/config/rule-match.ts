@@ -164,7 +164,7 @@ const sameSegment = (item: string, element: string): boolean =>
 
 const segmentsOf = (path: string): readonly string[] => (path === '/' ? [] : path.slice(1).split('/'))
 
-const hasMethod = ({ methods }: RuleMatch, method: string): boolean =>
+export const hasMethod = ({ methods }: RuleMatch, method: string): boolean =>
   methods.includes(method) || methods[0] === '*'
 
 const fits = (pattern: readonly string[], path: readonly string[]): boolean =>
@@ -194,9 +194,8 @@ const formsOf = memoizeLast((path) => ({
   readings: pathReadings(path).map(segmentsOf),
 }))
 
-/** For a limit: does the rule apply to this path in any form in which a server may read it? */
-export const mayMatchRule = (match: RuleMatch, method: string, path: string): boolean => {
-  if (!hasMethod(match, method)) return false
+/** For a limit: does the rule apply to this path in any form in which a server may read it, if it has the method? */
+export const mayMatchPath = (match: RuleMatch, path: string): boolean => {
   const { sent, readings } = formsOf(path)
   return fits(match.segments, sent) || readings.some((reading) => fits(foldedSegments(match), reading))
 }

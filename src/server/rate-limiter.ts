@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
 import type { Config, RateLimitConfig } from '../config/config.ts'
-import { mayMatchRule } from '../config/rule-match.ts'
+import { hasMethod, mayMatchPath } from '../config/rule-match.ts'
 import { sameSettings } from '../config/same-settings.ts'
 import type { Identity } from '../exchange/access.ts'
 import type {
@@ -45,13 +45,15 @@ const countedBy = (by: string, { credential, identity }: RateLimitCaller): strin
   return by.startsWith(claimPrefix) ? identity?.claims.get(by.slice(claimPrefix.length)) : undefined
 }
 
+const addressKey = memoize((address) => `address ${addressGroup(address)}`)
+
 const rateLimitKey = (
   { by }: Pick<RateLimit, 'by'>,
   caller: RateLimitCaller,
   partitionOf: (credential: string) => string,
 ): string => {
   const counted = countedBy(by, caller)
-  return counted === undefined ? `address ${addressGroup(caller.address)}` : `${by} ${partitionOf(counted)}`
+  return counted === undefined ? addressKey(caller.address) : `${by} ${partitionOf(counted)}`
 }
 
 /** Sums of fractions are not exact. */
@@ -120,20 +122,18 @@ export type RateLimits = {
     readonly config: RateLimitConfig
     readonly maxKeys: number
     readonly limiter: ReturnType<typeof createRateLimiter>
-    /** A method and a path, with a space between them. */
-    appliesTo(route: string): boolean
+    appliesTo(method: string, path: string): boolean
   }[]
   readonly count: CountRequest
 }
 
 type LimitsConfigured = Pick<Config, 'rateLimits' | 'rateLimitKeys'>
 
-const appliesTo =
-  ({ match }: RateLimitConfig) =>
-  (route: string): boolean => {
-    const at = route.indexOf(' ')
-    return mayMatchRule(match, route.slice(0, at), route.slice(at + 1))
-  }
+/** Paths are memoized alone: the text of a known one has its hash, and one with its method would be hashed for each request. */
+const appliesTo = ({ match }: RateLimitConfig): ((method: string, path: string) => boolean) => {
+  const mayMatch = memoize((path) => mayMatchPath(match, path))
+  return (method, path) => hasMethod(match, method) && mayMatch(path)
+}
 
 /** Apart from `count`: closures of one function hold all that any of them uses, and each configuration would hold the last one. */
 const countedLimits = (
@@ -147,7 +147,7 @@ const countedLimits = (
     )
     if (unchanged !== undefined) return unchanged
     const limiter = createRateLimiter(config, { ...options, maxKeys })
-    return { config, maxKeys, limiter, appliesTo: memoize(appliesTo(config)) }
+    return { config, maxKeys, limiter, appliesTo: appliesTo(config) }
   })
 
 /** Builds the rate limits of a configuration; unchanged ones keep their counts. Undefined when there is none. */
@@ -160,13 +160,13 @@ export const buildRateLimits = (
   const counted = countedLimits(config, options, last)
   return {
     counted,
-    count: ({ service, method, path, ...caller }) => {
-      const route = `${method} ${path}`
+    count: (request) => {
+      const { service, method, path } = request
       const verdicts: RateLimitVerdict[] = []
       const later: Promise<RateLimitVerdict>[] = []
       for (const { config: limit, limiter, appliesTo } of counted) {
-        if (limit.service !== service || !appliesTo(route)) continue
-        const verdict = limiter.count(caller)
+        if (limit.service !== service || !appliesTo(method, path)) continue
+        const verdict = limiter.count(request)
         if (verdict instanceof Promise) later.push(verdict)
         else verdicts.push(verdict)
       }

@@ -1,7 +1,7 @@
 import { createTagNames } from '../cache/tag-names.ts'
 import { invalidatedGroups, upstreamTags } from '../cache/upstream-tags.ts'
 import type { OpenConfig } from '../config/config.ts'
-import { mayMatchRule } from '../config/rule-match.ts'
+import { mayMatchPath } from '../config/rule-match.ts'
 import { plainItems } from './batch-row.ts'
 import type { Contract, Validation, Validator } from './contract.ts'
 import { createErrorPage } from './error-page.ts'
@@ -37,7 +37,7 @@ const findByRules = ({ cache: { rules } }: Pick<OpenConfig, 'cache'>): Contract[
   return (method, path) => {
     const routeMatch = find(method, path)
     if (routeMatch.kind !== 'found') return routeMatch
-    const route = routes.find(({ match }) => mayMatchRule(match, match.methods[0] ?? 'GET', routeMatch.path))
+    const route = routes.find(({ match }) => mayMatchPath(match, routeMatch.path))
     return route === undefined ? routeMatch : { ...routeMatch, row: route.row }
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { firstRules, matchesRule, mayMatchRule, parseRuleMatch } from '../../../src/config/rule-match.ts'
+import { firstRules, matchesRule, mayMatchPath, parseRuleMatch } from '../../../src/config/rule-match.ts'
 import { pathReadings } from '../../../src/http/targets.ts'
 import { cost, costBeside } from '../../support/cost.ts'
 
@@ -110,7 +110,7 @@ describe('a hundred rules and limits for one long path cost little more than its
     }
     const ask = (): void => {
       const asked = path()
-      expect(rules.some(({ match }) => mayMatchRule(match, 'GET', asked))).toBe(false)
+      expect(rules.some(({ match }) => mayMatchPath(match, asked))).toBe(false)
       expect(firstRules(rules, 'GET', asked)).toEqual([undefined])
     }
     const readings = (): number => pathReadings(path()).map((reading) => reading.split('/')).length

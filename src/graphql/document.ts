@@ -130,14 +130,14 @@ const documentMemoBytes = 8 * 1024 * 1024
 /** Reads documents; each text is parsed once while it is remembered. */
 export class Documents {
   readonly #limits: DocumentLimits
-  readonly knowsHashes: boolean
+  readonly #knowsHashes: boolean
   readonly #byText = createByteMemo<DocumentReading>(documentMemoBytes)
   /** By the SHA-256 of the text, as automatic persisted queries name it. */
   readonly #byHash = createByteMemo<DocumentReading>(documentMemoBytes)
 
-  constructor({ persisted, ...limits }: DocumentLimits & { readonly persisted: boolean }) {
+  constructor({ persisted, ...limits }: DocumentLimits & { readonly persisted: boolean | 'ask' }) {
     this.#limits = limits
-    this.knowsHashes = persisted
+    this.#knowsHashes = persisted !== false
   }
 
   read(text: string): DocumentReading {
@@ -152,7 +152,7 @@ export class Documents {
 
   /** The document of which a client has sent both text and hash before. */
   withHash(sha256: string): DocumentReading | undefined {
-    return this.#byHash.get(sha256)?.value
+    return this.#knowsHashes ? this.#byHash.get(sha256)?.value : undefined
   }
 
   /** Keeps the hash of a document, if it is one. Content decides: nobody can give a hash another document. */

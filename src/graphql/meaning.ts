@@ -110,7 +110,7 @@ export const meaningOf = (reading: RequestReading, documents: Documents): Meanin
   if (reading.kind !== 'request') return undetermined(reading.kind === 'opaque')
   const { document, sha256 } = reading
   if (document === undefined) {
-    if (sha256 === undefined || !documents.knowsHashes) return undetermined(true)
+    if (sha256 === undefined) return undetermined(true)
     const named = documents.withHash(sha256)
     return named === undefined ? { kind: 'unknown-hash' } : ofReading(reading, named)
   }

@@ -102,7 +102,9 @@ export class Requests {
       case 'undetermined':
         return this.#forwarded(sent, sent.place === 'body' && meaning.mayWrite ? 'write' : 'pass', 'unknown')
       case 'unknown-hash':
-        return persistedQueryNotFound()
+        return this.#config.persisted === 'ask'
+          ? persistedQueryNotFound()
+          : this.#validation(sent, undetermined)
       case 'refused':
         return limitRefusal(meaning)
     }
@@ -143,8 +145,9 @@ export class Requests {
     if (items.length > batch)
       return limitRefusal(refusedDocument('batch_too_long', `A batch may have ${batch} operations.`))
     const meanings = items.map((item) => meaningOf(item, this.#documents))
-    const asks = meanings.some(({ kind }) => kind === 'unknown-hash') && items.every(isHashAlone)
-    if (asks) return persistedQueryNotFound(items.length)
+    const isAnyUnknown = meanings.some(({ kind }) => kind === 'unknown-hash')
+    if (this.#config.persisted === 'ask' && isAnyUnknown && items.every(isHashAlone))
+      return persistedQueryNotFound(items.length)
     const refused = meanings.find((meaning) => meaning.kind === 'refused')
     if (refused?.kind === 'refused') return limitRefusal(refused)
     const queries = meanings.filter((meaning) => meaning.kind === 'query' && !meaning.isSentAsReceived)

@@ -6,14 +6,13 @@ import { type GraphqlServer, startGraphqlServer } from '../support/graphql-serve
 let server: GraphqlServer
 let gateway: TestGateway
 
-beforeAll(async () => {
-  server = await startGraphqlServer()
-  gateway = await startTestGateway({
+const start = (graphql: Record<string, unknown>): Promise<TestGateway> =>
+  startTestGateway({
     services: {
       graph: {
         contract: 'graphql',
         upstream: { targets: [server.origin] },
-        graphql: { maxDepth: 6, maxAliases: 5, batch: 3 },
+        graphql,
         cache: {
           rules: [
             { match: 'query Never', ttl: '0s' },
@@ -23,6 +22,10 @@ beforeAll(async () => {
       },
     },
   })
+
+beforeAll(async () => {
+  server = await startGraphqlServer()
+  gateway = await start({ maxDepth: 6, maxAliases: 5, batch: 3 })
 })
 afterAll(async () => {
   await gateway.close()
@@ -38,21 +41,24 @@ const read = async (response: Response): Promise<Asked> => ({
   body: await response.json().catch(() => undefined),
 })
 
-const url = (): string => `${gateway.publicAddress}/graphql`
+const clientOf = (gatewayOf: () => TestGateway) => {
+  const url = (): string => `${gatewayOf().publicAddress}/graphql`
+  const post = async (body: unknown, headers: Record<string, string> = {}): Promise<Asked> =>
+    read(
+      await fetch(url(), {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', ...headers },
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    )
+  const get = async (
+    parameters: Record<string, string>,
+    headers: Record<string, string> = {},
+  ): Promise<Asked> => read(await fetch(`${url()}?${new URLSearchParams(parameters)}`, { headers }))
+  return { url, post, get }
+}
 
-const post = async (body: unknown, headers: Record<string, string> = {}): Promise<Asked> =>
-  read(
-    await fetch(url(), {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', ...headers },
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-    }),
-  )
-
-const get = async (
-  parameters: Record<string, string>,
-  headers: Record<string, string> = {},
-): Promise<Asked> => read(await fetch(`${url()}?${new URLSearchParams(parameters)}`, { headers }))
+const { url, post, get } = clientOf(() => gateway)
 
 const drop = () => post({ query: 'mutation { setTitle(id: "none", title: "x") { id } }' })
 
@@ -182,6 +188,10 @@ describe('a mutation', () => {
       { query: 'query A { me } mutation B { setTitle(id: "1", title: "B") { id } }', operationName: 'B' },
     ],
     ['in a list', [{ query: posts }, { query: 'mutation { setTitle(id: "1", title: "L") { id } }' }]],
+    [
+      'by a hash that is not known',
+      { extensions: { persistedQuery: { version: 1, sha256Hash: 'a'.repeat(64) } } },
+    ],
     ['by the id of a stored document', { queryId: 'abc', query: posts }],
     ['that cannot be parsed', { query: 'mutation {' }],
     ['in a list of which nothing can be parsed', [{ query: '{' }, { query: 'mutation {' }]],
@@ -257,14 +267,29 @@ describe('a persisted document', () => {
     expect((await post({ extensions })).status).toContain('hit')
     expect((await get({ extensions: JSON.stringify(extensions) })).status).toContain('hit')
   })
+  test('is forwarded as a write where `persisted` is off', async () => {
+    const other = await start({ persisted: false })
+    onTestFinished(() => other.close())
+    const client = clientOf(() => other)
+    await client.post({ query: posts, extensions })
+    expect((await client.post({ extensions })).status).toContain('fwd=method')
+  })
+
   test('with the hash of another document is none', async () => {
     const other = { persistedQuery: { version: 1, sha256Hash: 'b'.repeat(64) } }
     await post({ query: posts, extensions: other })
-    expect((await post({ extensions: other })).body).toEqual(notFound)
+    expect((await post({ extensions: other })).status).toContain('fwd=method')
   })
 })
 
-describe('a hash that Trellis does not know, as after a restart', () => {
+describe('with `persisted: ask`, a hash that Trellis does not know, as after a restart', () => {
+  let asking: TestGateway
+  const client = clientOf(() => asking)
+  beforeAll(async () => {
+    asking = await start({ persisted: 'ask' })
+  })
+  afterAll(() => asking.close())
+
   const hashed = (document: string) => ({
     extensions: {
       persistedQuery: { version: 1, sha256Hash: createHash('sha256').update(document).digest('hex') },
@@ -278,40 +303,26 @@ describe('a hash that Trellis does not know, as after a restart', () => {
   }
 
   test.each(Object.entries(documents))('of a %s is asked for, and drops nothing', async (_, document) => {
-    await post({ query: posts })
+    await client.post({ query: posts })
     server.forget()
-    expect(await post(hashed(document))).toMatchObject({ code: 200, body: notFound })
-    expect((await get({ extensions: JSON.stringify(hashed(document).extensions) })).body).toEqual(notFound)
+    expect(await client.post(hashed(document))).toMatchObject({ code: 200, body: notFound })
+    expect((await client.get({ extensions: JSON.stringify(hashed(document).extensions) })).body).toEqual(
+      notFound,
+    )
     expect(server.requests).toHaveLength(0)
-    expect((await post({ query: posts })).status).toContain('hit')
+    expect((await client.post({ query: posts })).status).toContain('hit')
     // The client sends both, and the hash alone from then on.
-    await post({ query: document, ...hashed(document) })
+    await client.post({ query: document, ...hashed(document) })
     server.forget()
-    expect((await post(hashed(document))).body).not.toEqual(notFound)
+    expect((await client.post(hashed(document))).body).not.toEqual(notFound)
     expect(server.requests.length).toBe(document === documents.query ? 0 : 1)
   })
 
   test('in a list of hashes is asked for with all of them; beside documents the list is forwarded', async () => {
     const unknown = hashed('{ me }')
-    expect((await post([hashed(posts), unknown])).body).toEqual([notFound, notFound])
+    expect((await client.post([hashed(posts), unknown])).body).toEqual([notFound, notFound])
     expect(server.requests).toHaveLength(0)
-    await post([{ query: posts }, unknown])
-    expect(server.requests).toHaveLength(1)
-  })
-
-  test('is forwarded as a write where `persisted` is off', async () => {
-    const other = await startTestGateway({
-      services: {
-        graph: { contract: 'graphql', upstream: { targets: [server.origin] }, graphql: { persisted: false } },
-      },
-    })
-    onTestFinished(() => other.close())
-    const response = await fetch(`${other.publicAddress}/graphql`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify(hashed('{ me }')),
-    })
-    expect(await read(response)).toMatchObject({ status: expect.stringContaining('fwd=method') })
+    await client.post([{ query: posts }, unknown])
     expect(server.requests).toHaveLength(1)
   })
 })

@@ -189,16 +189,18 @@ export const share = z.preprocess(numberFromText, z.number(shareHint).min(0, sha
 
 export const flag = z.preprocess(booleanFromText, z.boolean({ error: 'expected true or false' }))
 
+export const flagOr = <const Word extends string>(word: Word) =>
+  z.preprocess(
+    booleanFromText,
+    z.union([z.boolean(), z.literal(word)], { error: `expected true, false or "${word}"` }),
+  )
+
 const accessMembers = z.strictObject({
   requests: oneOf(['all', 'sample'])
     .prefault('all')
     .describe('`sample` = all requests except hits, and a share of the hits'),
   path: flag.prefault(false).describe('Path and query as received; values of secret parameters are hidden'),
-  client: z
-    .preprocess(
-      booleanFromText,
-      z.union([z.boolean(), z.literal('full')], { error: 'expected true, false or "full"' }),
-    )
+  client: flagOr('full')
     .prefault(false)
     .describe('`true` = network of the client address (IPv4 /24, IPv6 /48), `full` = the whole address'),
   userAgent: flag.prefault(false).describe('`User-Agent`, at most 200 characters'),

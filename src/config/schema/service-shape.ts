@@ -16,6 +16,7 @@ import {
   document,
   duration,
   flag,
+  flagOr,
   headerText,
   host,
   hostPattern,
@@ -409,10 +410,10 @@ const graphql = z.strictObject({
       maxTokens: whole(1, 1_000_000).prefault(2_000).describe('Tokens of a document, and lines'),
       maxBytes: size.prefault('64KiB').describe('Bytes of a document'),
       introspection: flag.prefault(true).describe('`false` = `__schema` and `__type` are 400'),
-      persisted: flag
+      persisted: flagOr('ask')
         .prefault(true)
         .describe(
-          'A hash of automatic persisted queries stands for its document once both were sent, and is asked for before',
+          'A hash of automatic persisted queries stands for its document once both were sent; `ask` = until then Trellis answers `PersistedQueryNotFound`',
         ),
       batch: whole(1, 1_000).prefault(10).describe('Operations of one request'),
       tags: oneOf(['partial', 'complete'])

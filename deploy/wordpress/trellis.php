@@ -583,6 +583,12 @@ final class Trellis_Known_Code {
 		'Automattic\WooCommerce\Internal\Admin\WCAdminUser' => '/^woocommerce/i',
 	);
 
+	/**
+	 * Temporary values that who writes them has made of contents, and shows: WooCommerce 10.5 keeps lists of products under a version, and
+	 * makes one again when it has another.
+	 */
+	const REMADE = '/^_transient_wc_(?:blocks_query|product_loop)_/';
+
 	/** The function of a callback, or the class that it belongs to, also that of a closure; '' when it has none. */
 	public static function owner_of( $callback ) {
 		if ( $callback instanceof Closure ) {
@@ -2094,7 +2100,8 @@ final class Trellis_Changes {
 		}
 		foreach ( $this->options as $site => $names ) {
 			foreach ( array_keys( $names ) as $name ) {
-				if ( empty( $this->hierarchies[ $site ][ $name ] ) && ( empty( $unchanged[ $site ][ $name ] ) || ! self::is_temporary( $name ) ) ) {
+				$is_made = self::is_temporary( $name ) && ( ! empty( $unchanged[ $site ][ $name ] ) || preg_match( Trellis_Known_Code::REMADE, $name ) );
+				if ( ! $is_made && empty( $this->hierarchies[ $site ][ $name ] ) ) {
 					return false;
 				}
 			}

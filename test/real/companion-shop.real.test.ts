@@ -145,6 +145,20 @@ describeSite('what responses of a shop depend on (WooCommerce, Yoast SEO, ACF)',
     expect(await kept(path, () => rest('POST', '/wc/v3/products/reviews', review))).toBe(false)
   })
 
+  test('a page that lists products anew shows what it stores, and is not dropped by it', async () => {
+    const path = '/wp/v2/pages?per_page=20'
+    await tagsOf(path)
+    await rest('POST', '/wp/v2/posts', { title: 'New', status: 'publish' })
+    const count = site.intake.pushes.length
+    const response = await fetch(`${site.origin}${root}${path}`)
+    expect(await response.text()).toContain('wc-block-grid')
+    const pushes = site.intake.pushes.slice(count)
+    expect(pushes.flatMap(({ changes }) => changes.map(({ name }) => name))).toContainEqual(
+      expect.stringMatching(/^_transient_wc_blocks_query_/),
+    )
+    expect(pushes).toMatchObject([{ request: response.headers.get('trellis-request') }])
+  })
+
   test('a new post is no change of others in its category, unless other code shows how many there are', {
     timeout: 120_000,
   }, async () => {

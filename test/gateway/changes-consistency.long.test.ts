@@ -5,7 +5,7 @@ import { type Companion, startCompanion } from '../support/companion.ts'
 import { siteService, startTestGateway } from '../support/gateway.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
 
-const forMs = Number(process.env['TRELLIS_SECONDS'] ?? times(4, 30)) * 1000
+const forMs = Number(process.env['TRELLIS_SECONDS'] ?? times(2, 30)) * 1000
 const pollMs = 400
 
 const opened: { close(): Promise<unknown> }[] = []

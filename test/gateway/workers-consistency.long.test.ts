@@ -11,7 +11,7 @@ import { type GatewayProcess, startGatewayProcess } from '../support/gateway-pro
 import { pause } from '../support/origin.ts'
 
 /** A long run sets it; the short one ends after its time. */
-const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? times(5, 16)) * 1000
+const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? times(3, 16)) * 1000
 const leaseMs = 500
 
 let upstream: VersionedUpstream

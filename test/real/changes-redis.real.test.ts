@@ -7,7 +7,7 @@ import { type GatewayProcess, startGatewayProcess } from '../support/gateway-pro
 import { describeWith } from '../support/requirements.ts'
 import { type RedisServer, startRedisServer } from './shared/redis-server.ts'
 
-const forMs = Number(process.env['TRELLIS_SECONDS'] ?? times(4, 30)) * 1000
+const forMs = Number(process.env['TRELLIS_SECONDS'] ?? times(2, 30)) * 1000
 const pollMs = 400
 
 describeWith('redis', 'two instances with a change feed on one Redis', () => {

@@ -80,7 +80,7 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
     await bothTrust()
     const posts = Array.from({ length: 24 }, (_, index) => index + 1)
     for (const id of posts) await expectStatus(a, id, '; hit')
-    await expect.poll(() => a.metric('trellis_shared_stored_total')).toBe(posts.length)
+    await expect.poll(() => a.metric('trellis_shared_stored_total')).toBeGreaterThanOrEqual(posts.length)
     for (const node of nodes) expect(numberOf(await node.command('DBSIZE'))).toBeGreaterThan(0)
     for (const id of posts) await expectStatus(b, id, 'detail=shared')
     expect((await gateways.put(b)).status).toBe(200)
@@ -115,7 +115,7 @@ describeWith('redis', 'a Redis cluster of three nodes', () => {
     await Promise.all([gateways.trusts(a, true), gateways.trusts(b, true)])
     const posts = Array.from({ length: 12 }, (_, index) => index + 1)
     for (const id of posts) await expectStatus(a, id, '; hit')
-    await expect.poll(() => a.metric('trellis_shared_stored_total')).toBe(posts.length)
+    await expect.poll(() => a.metric('trellis_shared_stored_total')).toBeGreaterThanOrEqual(posts.length)
     // A changed entry, on whichever node it is, is a miss; the others are not.
     const writers = nodes.map(({ port }) => redisWriter(port, { username: 'gateway', password: 'secret' }))
     for (const writer of writers) {

@@ -8,7 +8,7 @@ import { instanceChecker, instanceFaults } from './shared/instance-checker.ts'
 import { forgetAfterMs, type Instances, leaseMs, startInstances } from './shared/instances.ts'
 
 /** A long run sets it; the short one ends after its time. */
-const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? times(6, 24)) * 1000
+const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? times(4, 24)) * 1000
 const maxMs = longestMs * 3 + 240_000
 
 const min = { hits: 20, acrossStops: 2 }

@@ -11,7 +11,7 @@ import { instanceChecker, instanceFaults } from './shared/instance-checker.ts'
 import { forgetAfterMs, type Instances, leaseMs, startInstances } from './shared/instances.ts'
 
 /** A long run sets it; the short one ends after its time. */
-const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? times(5, 16)) * 1000
+const longestMs = Number(process.env['TRELLIS_SECONDS'] ?? times(3, 16)) * 1000
 
 const min = { hits: 20, acrossStops: 1 }
 

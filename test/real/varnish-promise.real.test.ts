@@ -9,8 +9,8 @@ import { startVarnish } from '../support/varnish.ts'
 import { type PromiseResult, type PromiseRun, runPromise } from './varnish/promise-run.ts'
 
 /** `TRELLIS_TESTS=all DOWNSTREAM_READS=100000 DOWNSTREAM_WRITES=1000 npx vitest run test/real/varnish-promise.real.test.ts` is the long form. */
-const reads = Number(process.env['DOWNSTREAM_READS'] ?? times(500, 1_000))
-const writes = Number(process.env['DOWNSTREAM_WRITES'] ?? times(10, 20))
+const reads = Number(process.env['DOWNSTREAM_READS'] ?? times(300, 1_000))
+const writes = Number(process.env['DOWNSTREAM_WRITES'] ?? times(6, 20))
 const seed = Number(process.env['SEED'] ?? 7)
 const isLong = process.env['DOWNSTREAM_READS'] !== undefined
 
@@ -25,7 +25,7 @@ const run = async (
   return result
 }
 
-const timeout = isLong ? 1_800_000 : 120_000
+const timeout = isLong ? 1_800_000 : 600_000
 
 describeWith('varnish', 'a Varnish in front, configured as docs/cdn.md shows', () => {
   test(

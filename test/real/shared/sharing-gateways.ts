@@ -1,5 +1,6 @@
+import { expect } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
-import { type Origin, pause, startOrigin } from '../../support/origin.ts'
+import { type Origin, startOrigin } from '../../support/origin.ts'
 
 export const leaseMs = 300
 const forgetAfterMs = 900
@@ -57,11 +58,10 @@ export const sharingGateways = async (): Promise<SharingGateways> => {
       return { status: response.status, tookMs: performance.now() - began }
     },
     trusts: async (gateway, does) => {
-      for (let tries = 0; tries < 400; tries += 1) {
-        if (((await gateway.metric('trellis_memory_trusted ')) === 1) === does) return
-        await pause(25)
-      }
-      throw new Error(does ? 'the instance does not trust its memory' : 'the instance trusts its memory')
+      const message = does ? 'the instance does not trust its memory' : 'the instance trusts its memory'
+      await expect
+        .poll(() => gateway.metric('trellis_memory_trusted '), { message, interval: 25 })
+        .toBe(does ? 1 : 0)
     },
     trouble: (gateway, name) => gateway.metric('trellis_shared_troubles_total{', `"${name}"`),
     stop: async () => {

@@ -529,6 +529,11 @@ final class Trellis_Known_Tables {
 		'yoast_indexable' => array( 'object_last_modified', 'updated_at' ),
 	);
 
+	/** The name under which a table is known, however a statement writes it: some databases tell no case apart, and elsewhere too much changes. */
+	public static function known_name( $text ) {
+		return strtolower( trim( $text ) );
+	}
+
 	public static function is_hidden( $table ) {
 		return isset( self::HIDDEN[ $table ] ) || self::is_own( $table );
 	}
@@ -1502,7 +1507,7 @@ final class Trellis_Changes {
 		if ( preg_match( '/^DELETE a, b FROM \S+ a, \S+ b\s+WHERE a\.(?:option_name|meta_key) LIKE \'\\\\{1,2}_(?:site\\\\{1,2}_)?transient\\\\{1,2}_%\'/', $sql ) ) {
 			return;
 		}
-		if ( null === $plain || ! preg_match_all( '/(?<![\w$])' . $prefix . '[\w$-]+/', $plain, $found ) ) {
+		if ( null === $plain || ! preg_match_all( '/(?<![\w$])' . $prefix . '[\w$-]+/i', $plain, $found ) ) {
 			$this->everything( 'statement' );
 			return;
 		}
@@ -1515,14 +1520,15 @@ final class Trellis_Changes {
 	/** Blog and unprefixed name of a table; the blog of a network's own tables is 0. */
 	private function locate( $name ) {
 		global $wpdb;
+		list( $name, $users, $usermeta, $prefix ) = array_map( array( 'Trellis_Known_Tables', 'known_name' ), array( $name, $wpdb->users, $wpdb->usermeta, $wpdb->base_prefix ) );
 		$network = is_multisite() ? 0 : 1;
-		if ( $name === $wpdb->users || $name === $wpdb->usermeta ) {
-			return array( $network, $name === $wpdb->users ? 'users' : 'usermeta' );
+		if ( $name === $users || $name === $usermeta ) {
+			return array( $network, $name === $users ? 'users' : 'usermeta' );
 		}
-		if ( 0 !== strpos( $name, $wpdb->base_prefix ) ) {
+		if ( 0 !== strpos( $name, $prefix ) ) {
 			return array( $network, $name );
 		}
-		$short = substr( $name, strlen( $wpdb->base_prefix ) );
+		$short = substr( $name, strlen( $prefix ) );
 		if ( is_multisite() && preg_match( '/^(\d+)_(.+)$/', $short, $part ) ) {
 			return array( (int) $part[1], $part[2] );
 		}
@@ -1630,7 +1636,7 @@ final class Trellis_Changes {
 
 	/** Whether no response shows what is written to a table, or only those of the user of this request. */
 	private function is_quiet_table( $table ) {
-		if ( 'trellis_changes' !== $table && ! Trellis_Known_Tables::is_hidden( $table ) && ! in_array( $table, array_map( 'trim', explode( ',', trellis_setting( 'TRELLIS_IGNORED_TABLES' ) ) ), true ) ) {
+		if ( 'trellis_changes' !== $table && ! Trellis_Known_Tables::is_hidden( $table ) && ! in_array( $table, array_map( array( 'Trellis_Known_Tables', 'known_name' ), explode( ',', trellis_setting( 'TRELLIS_IGNORED_TABLES' ) ) ), true ) ) {
 			return false;
 		}
 		if ( Trellis_Known_Tables::is_own( $table ) ) {
@@ -3466,7 +3472,7 @@ final class Trellis_Tags {
 		);
 		$sql = rtrim( preg_replace( '~/\*.*?\*/~s', ' ', str_replace( '`', '', (string) $sql ) ), "; \t\r\n" );
 		preg_match_all( "/(?<![\\w$])$prefix(?:\\d+_)?(\\w+)|\\b(?:FROM|JOIN)\\s+(?!$prefix)(\\w+)/i", $sql, $found );
-		$names = array_filter( array_merge( $found[1], $found[2] ) );
+		$names = array_map( array( 'Trellis_Known_Tables', 'known_name' ), array_filter( array_merge( $found[1], $found[2] ) ) );
 		if ( 1 === count( $names ) && $this->read_rows( (string) reset( $names ), $sql, $strings, $prefix ) ) {
 			$this->asked = null === $this->asked ? null : $this->asked + array( 'text' => $query );
 			return;
@@ -3481,7 +3487,7 @@ final class Trellis_Tags {
 			}
 			preg_match_all( "/(?<![\\w$])$prefix(?:(\\d+)_)?(\\w+)/i", $sql, $found, PREG_SET_ORDER );
 			foreach ( $found as list( , $blog, $name ) ) {
-				if ( ! in_array( $name, Trellis_Changes::GLOBAL_TABLES, true ) ) {
+				if ( ! in_array( Trellis_Known_Tables::known_name( $name ), Trellis_Changes::GLOBAL_TABLES, true ) ) {
 					$this->blogs[ '' === $blog ? 1 : (int) $blog ] = true;
 				}
 			}

@@ -45,6 +45,11 @@ const plugin = `<?php add_action( 'init', function () {
 			$GLOBALS['wpdb']->get_var( "SELECT name FROM wp_acme WHERE owner_id = 3 ; \n" );
 		} );
 	}
+	if ( isset( $_GET['upper'] ) ) {
+		add_action( 'rest_api_init', function () {
+			$GLOBALS['wpdb']->get_results( $_GET['upper'] ? 'SELECT * FROM WP_ACME WHERE owner_id = 5' : "SELECT NAME FROM Wp_Acme WHERE name = 'x'" );
+		} );
+	}
 	if ( isset( $_GET['acme'] ) ) {
 		add_action( 'rest_api_init', function () {
 			global $wpdb;
@@ -85,6 +90,14 @@ describeWith('php', 'rows of tables of plugins', () => {
     expect(tags).toContain('r=acme:owner_id:3')
     expect(tags).toContain('su:shelf:any,su:board:any')
     expect(tags).not.toContain(':any:any')
+  })
+
+  test.each([
+    ['WP_ACME', '1', 'r=acme:owner_id:5'],
+    ['Wp_Acme', '0', ',acme'],
+  ])('a response names the table that SQL calls %s as any other', async (_name, upper, named) => {
+    const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?upper=${upper}`)
+    expect(response.headers.get('trellis-tags')).toContain(named)
   })
 
   test('a response names rows by their kind, unless it shows a column that no other response shows', async () => {
@@ -243,5 +256,26 @@ describeWith('php', 'rows of tables of plugins', () => {
     expect(output).toBe('')
     const changes = site.intake.pushes.flatMap((push) => push.changes)
     expect(changes).toEqual([{ kind: 'table', name: 'acme', ...(rows === undefined ? {} : { rows }) }])
+  })
+
+  // SQLite, and MySQL with lower_case_table_names, take each of them for the same table.
+  test.each([
+    ["UPDATE WP_POSTS SET post_title = 'a' WHERE ID = 10", 'post'],
+    ["UPDATE `Wp_Posts` SET post_title = 'b' WHERE ID = 10", 'post'],
+    ["INSERT INTO WP_TERMS (name, slug) VALUES ('c', 'c')", 'table terms'],
+    ["DELETE FROM WP_OPTIONS WHERE option_name = 'blogdescription'", 'option'],
+    ["UPDATE WP_USERS SET display_name = 'd' WHERE ID = 1", 'user'],
+    ["UPDATE WP_ACME SET name = 'e' WHERE owner_id = 3", 'table acme'],
+    ["UPDATE wp_acme SET name = 'f' WHERE id IN (SELECT ID FROM WP_POSTS)", 'table acme'],
+    ["REPLACE INTO WP_ACME SELECT 9, 9, 'g'", 'table acme'],
+    ["UPDATE WP_ACME AS a SET name = 'h'", 'table acme'],
+  ])('%s is a change of a %s', async (sql, kind) => {
+    await site.php('$GLOBALS[\'wpdb\']->query( "INSERT INTO wp_acme (owner_id) VALUES (3)" );', {})
+    site.intake.pushes.length = 0
+    await site.php("$GLOBALS['wpdb']->query( getenv( 'SQL' ) );", { SQL: sql })
+    const kinds = site.intake.pushes
+      .flatMap((push) => push.changes)
+      .map((change) => ('name' in change && change.kind === 'table' ? `table ${change.name}` : change.kind))
+    expect(kinds).toEqual([kind])
   })
 })

@@ -331,7 +331,12 @@ export class CacheInvalidation {
     return this.#quarantined.addUntilReleased(tags)
   }
 
+  /**
+   * In one turn, whose length does not depend on what is stored where a tag or a prefix describes it: of a large store, what has no tag is
+   * removed in the next turns, though nobody gets it any more, and counted there.
+   */
   purge(purge: Purge): number {
+    if (this.#isLargeWithoutTag(purge)) return this.#purgeLater(purge)
     const steps = this.#purging(purge)
     let step = steps.next()
     while (step.done !== true) step = steps.next()
@@ -372,6 +377,31 @@ export class CacheInvalidation {
       case 'all':
         return { entries: this.#store.all(), isMeant }
     }
+  }
+
+  #isLargeWithoutTag({ selector, mode, dryRun }: Purge): boolean {
+    const isCleared = selector.kind === 'all' && mode === 'hard'
+    return !dryRun && !isCleared && tagOf(selector) === undefined && this.#store.mayChangeLater(keysPerTurn)
+  }
+
+  #purgeLater({ selector, mode }: Purge): number {
+    this.#record(selector)
+    const since = this.#clock.now()
+    this.#putReadsInDoubt(selector, since)
+    const isMeant = keysMeantBy(selector)
+    const cut = this.#fetches.cutWhere(isMeant)
+    const at = readClock(this.#clock)
+    this.#store.changeAll({
+      isMeant,
+      change: (variants) => {
+        if (mode === 'hard') return []
+        for (const variant of variants) limitLifetime(variant, currentAgeMs(variant, at))
+        return variants
+      },
+      ended: (entries) => this.#report({ kind: 'invalidated', by: 'purge', entries, cut }),
+    })
+    void this.#sweepInTurns()
+    return 0
   }
 
   #record(selector: PurgeSelector): void {

@@ -13,6 +13,9 @@ import { ReceiverInstance } from './receiver-instance.ts'
 /** What was purged is purged once more, one to two of these later. */
 const againMs = 5_000
 
+/** Longer than this no timer of Node waits. */
+const maxTimerMs = 2 ** 31 - 1
+
 const separators = { 'Surrogate-Key': ' ', xkey: ' ', 'Cache-Tag': ',', 'Cache-Groups': ', ' } as const
 
 /** The tags of a service for receivers, by its configuration alone. */
@@ -49,7 +52,10 @@ export type ServiceDownstream = Downstream & {
   /** Purges soon, for a change that another process has made. */
   again(invalidations: readonly Invalidation[]): void
   statuses(): readonly ReceiverStatus[]
-  /** Purges everything; closes, and resolves, once it is confirmed and has been sent once more. */
+  /**
+   * Purges everything; closes, and resolves, once it is confirmed and has been sent once more, or when receivers may show nothing any
+   * longer that they have stored.
+   */
   leave(): Promise<void>
   close(): Promise<void>
 }
@@ -81,9 +87,11 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
   let timer: NodeJS.Timeout | undefined
   /** Called when nothing is to be sent any more. */
   let left: (() => void) | undefined
+  let expiry: NodeJS.Timeout | undefined
 
   const close = async (): Promise<void> => {
     clearInterval(timer)
+    clearTimeout(expiry)
     await Promise.all(receivers.map((receiver) => receiver.close()))
   }
   const remember = (reached: ReadonlySet<string>): void => {
@@ -107,6 +115,11 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
       ends.some(({ end, instance }) => end !== 'confirmed' && instance.onFailure === 'refuse') ||
       receivers.some(({ isKnown, onFailure }) => !isKnown && onFailure === 'refuse')
     return lacks ? 'unconfirmed' : 'done'
+  }
+  const giveUp = (resolve: () => void): void => {
+    for (const { receiver, address, isLagging } of receivers.flatMap((one) => one.statuses()))
+      if (isLagging) report({ kind: 'receiver-given-up', service, receiver, address })
+    void close().then(resolve)
   }
   const line = (outwardTags: readonly string[]): string =>
     config.tags === 'Cache-Groups'
@@ -141,12 +154,14 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
     },
     again: (invalidations) => remember(tags.reached(invalidations)),
     statuses: () => receivers.flatMap((receiver) => receiver.statuses()),
-    leave: async () => {
-      await purgeAll(new Set([everything]))
-      await new Promise<void>((resolve) => {
-        left = resolve
-      })
-    },
+    leave: () =>
+      new Promise<void>((resolve) => {
+        expiry = setTimeout(() => giveUp(resolve), Math.min(config.lifetimeMs, maxTimerMs))
+        expiry.unref()
+        void purgeAll(new Set([everything])).then(() => {
+          left = resolve
+        })
+      }),
     close,
   }
 }

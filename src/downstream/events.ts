@@ -9,6 +9,8 @@ export type DownstreamEvent = { readonly service: string; readonly receiver: str
     }
   | { readonly kind: 'receiver-behind'; readonly reason: string; readonly address: string | undefined }
   | { readonly kind: 'receiver-caught-up'; readonly address: string | undefined }
+  /** Of a removed service: it was sent purges for as long as it may show what it has stored, and is sent no more. */
+  | { readonly kind: 'receiver-given-up'; readonly address: string | undefined }
 )
 
 /**

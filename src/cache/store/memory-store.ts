@@ -32,6 +32,9 @@ const maxVariants = 16
 /** To pass over more entries would take milliseconds. */
 const maxSkipped = 50_000
 
+/** A reader compares its key with each. */
+const maxPending = 16
+
 const none: readonly StoredResponse[] = []
 
 const bytesOf = (variants: readonly StoredResponse[]): number =>
@@ -51,6 +54,19 @@ const isSameVariant = (a: StoredResponse, b: StoredResponse): boolean =>
 /** What was dropped by a tag and is still to be removed. `last`: see TagHolder. */
 type Dropped = { readonly tag: string; readonly last: number; readonly entries: StoredVariants[] }
 
+/** A change of all that is stored under some keys. Readers see it at once; it is carried out for the rest in turns. */
+type PendingChange = {
+  /** See TagHolder: later entries are not concerned. */
+  readonly last: number
+  readonly isMeant: (key: string) => boolean
+  /** What remains of the variants; called twice it changes nothing more. */
+  readonly change: (variants: readonly StoredResponse[]) => readonly StoredResponse[]
+  readonly entries: StoredVariants[]
+  /** Responses concerned, so far. */
+  count: number
+  readonly ended: (count: number) => void
+}
+
 /** Stored responses by key and by tag, bounded in bytes: the least recently read are evicted. */
 export class MemoryStore {
   readonly #maxBytes: number
@@ -65,6 +81,7 @@ export class MemoryStore {
   #deleted: StoredVariants[] = []
   /** In the order in which they were dropped. */
   #dropped: Dropped[] = []
+  #pending: PendingChange[] = []
   /** Of `#responses`, about so many were dropped without a look at them. */
   #unseen = 0
   /** Of the entry that was written last. */
@@ -155,6 +172,20 @@ export class MemoryStore {
     return Math.min(count, this.#responses)
   }
 
+  /**
+   * Removes all that is stored under keys that are meant, or changes it by `change`, in one step however much it is: readers that look
+   * see it, and `sweep` does the rest. `ended` is called then, with the number of responses concerned.
+   */
+  changeAll({ isMeant, change, ended }: Pick<PendingChange, 'isMeant' | 'change' | 'ended'>): void {
+    const entries = Array.from(this.#lru.values())
+    this.#pending.push({ last: this.#number, isMeant, change, entries, count: 0, ended })
+  }
+
+  /** Has it so many keys, or more, and are so few changes pending that a reader can look at each? */
+  mayChangeLater(keys: number): boolean {
+    return this.#lru.size >= keys && this.#pending.length < maxPending
+  }
+
   currentVariants(entry: StoredVariants): readonly StoredResponse[] {
     return this.#current(entry)?.variants ?? none
   }
@@ -171,7 +202,9 @@ export class MemoryStore {
       }
     }
     if (this.#dropped.length === 0) this.#unseen = 0
-    return this.#deleted.length > 0 || this.#dropped.length > 0
+    const [pending] = this.#pending
+    if (pending !== undefined) this.#carryOut(pending, max)
+    return this.#deleted.length > 0 || this.#dropped.length > 0 || this.#pending.length > 0
   }
 
   /** To look up many keys takes longer than all else. Nothing may be stored during the iteration. */
@@ -216,6 +249,7 @@ export class MemoryStore {
     this.#lru = this.#createLru()
     this.#deleted = []
     this.#dropped = []
+    for (const { ended, count: changed } of this.#pending.splice(0)) ended(changed)
     this.#unseen = 0
     this.#cleared = this.#number
     this.#responses = 0
@@ -301,7 +335,30 @@ export class MemoryStore {
       this.#responses -= variants.length
       this.#unseen = Math.max(0, this.#unseen - variants.length)
     }
+    for (const pending of this.#pending) this.#changeEntry(pending, entry)
     return entry
+  }
+
+  #changeEntry(pending: PendingChange, entry: StoredVariants): void {
+    const { variants } = entry
+    if (variants.length === 0 || entry.number > pending.last || !pending.isMeant(entry.key)) return
+    entry.variants = pending.change(variants)
+    const removed = variants.length - entry.variants.length
+    this.#responses -= removed
+    pending.count += removed
+  }
+
+  #carryOut(pending: PendingChange, max: number): void {
+    const removed: StoredVariants[] = []
+    for (const entry of pending.entries.splice(-max)) {
+      const { variants } = this.#seen(entry)
+      if (variants.length === 0) removed.push(entry)
+      else if (entry.number <= pending.last && pending.isMeant(entry.key)) pending.count += variants.length
+    }
+    this.#remove(removed)
+    if (pending.entries.length > 0) return
+    this.#pending.shift()
+    pending.ended(pending.count)
   }
 
   /** Unless something new was stored under its key. */

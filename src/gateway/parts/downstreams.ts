@@ -54,6 +54,7 @@ export const connectDownstreams = ({ clock, metrics, logger }: DownstreamParts):
     if (kind === 'receiver-behind')
       logger.warn({ service, receiver, address: event.address, reason: event.reason }, kind)
     else if (kind === 'receiver-caught-up') logger.info({ service, receiver, address: event.address }, kind)
+    else if (kind === 'receiver-given-up') logger.warn({ service, receiver, address: event.address }, kind)
   }
 
   const leave = (current: RunningDownstream): void => {

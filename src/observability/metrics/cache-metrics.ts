@@ -295,7 +295,7 @@ export const downstreamMetrics = {
   downstreamPurges: counter(
     'downstream_purges_total',
     { service, receiver: open, outcome: open },
-    'Purges sent to caches in front of the gateway: `confirmed`, or `failed` and sent again.',
+    'Purges sent to caches in front of the gateway: `confirmed`, `failed` and sent again, or `given-up` with a service that was removed.',
   ),
   downstreamWait: histogram(
     'downstream_wait_seconds',

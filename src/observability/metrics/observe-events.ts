@@ -275,6 +275,8 @@ const createDownstreamObserver = (families: Families) =>
       observeValue(families.downstreamWait.series({ service, receiver, outcome }), waitedSeconds),
     'receiver-behind': uncounted,
     'receiver-caught-up': uncounted,
+    'receiver-given-up': ({ service, receiver }) =>
+      add(families.downstreamPurges.series({ service, receiver, outcome: 'given-up' })),
   })
 
 const createUpstreamObserver = (families: Families) =>

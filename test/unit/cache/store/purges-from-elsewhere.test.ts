@@ -55,9 +55,9 @@ describe('a purge in another process', () => {
     ['by a tag, softly', { selector: { kind: 'tag', tag: 'all' }, mode: 'soft' }],
     ['of all, softly', { selector: { kind: 'all' }, mode: 'soft' }],
   ])('%s: holds for all who look, and nothing is looked up', async (_, purge) => {
-    const { cache } = await filled()
+    const { cache, events } = await filled()
     const lookups = asked()
-    expect(cache.purge({ ...purge, dryRun: false })).toBe(many)
+    cache.purge({ ...purge, dryRun: false })
     // The key of the tag itself.
     expect(lookups()).toBeLessThanOrEqual(1)
     const failing = async () => response('down', [], 503)
@@ -66,6 +66,49 @@ describe('a purge in another process', () => {
       expect(await textOf(response)).toBe(purge.mode === 'soft' ? 'old' : 'down')
       expect(response.outcome).toBe(purge.mode === 'soft' ? 'stale' : 'miss')
     }
+    const counted = () => events.flatMap((event) => (event.kind === 'invalidated' ? [event.entries] : []))
+    await expect.poll(counted).toEqual([many])
+  })
+
+  test.each(['hard', 'soft'] as const)(
+    '%s, of what no tag describes: some are compared in each turn',
+    async (mode) => {
+      const { cache, events } = await filled()
+      let compared = 0
+      const matches = (_service: string, target: string) => {
+        compared += 1
+        return target.endsWith('7')
+      }
+      cache.purge({ selector: { kind: 'matching', matches }, mode, dryRun: false })
+      expect(compared).toBe(0)
+      const isOver = () => events.some((event) => event.kind === 'invalidated')
+      for (let before = 0; !isOver(); before = compared) {
+        await new Promise((done) => setImmediate(done))
+        expect(compared - before).toBeLessThanOrEqual(200)
+      }
+      expect(events.at(-1)).toMatchObject({ kind: 'invalidated', entries: many / 10 })
+      // What is stored afterwards stays.
+      const read = readOf({ target: '/77', tags: ['all'], policy })
+      if (mode === 'hard') await cache.response(read, async () => response('new'))
+      const again = await cache.response(read, async () => response('newer'))
+      expect([again.outcome, await textOf(again)]).toEqual(
+        mode === 'hard' ? ['hit', 'new'] : ['miss', 'newer'],
+      )
+    },
+  )
+
+  test('many at once: a reader compares its key with few of them', async () => {
+    const { cache } = await filled()
+    let compared = 0
+    const matches = () => {
+      compared += 1
+      return false
+    }
+    for (let purge = 0; purge < 50; purge += 1)
+      cache.purge({ selector: { kind: 'matching', matches }, mode: 'hard', dryRun: false })
+    compared = 0
+    await cache.response(readOf({ target: '/5', tags: ['all'], policy }), async () => response('new'))
+    expect(compared).toBeLessThanOrEqual(32)
   })
 })
 

@@ -2,6 +2,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import type { Invalidation } from '../../../../src/cache/invalidation.ts'
 import { systemClock } from '../../../../src/clock.ts'
 import type { Coherence } from '../../../../src/cluster/coherence.ts'
+import type { DownstreamEvent } from '../../../../src/downstream/events.ts'
 import type { Service } from '../../../../src/exchange/service.ts'
 import { checkConfig } from '../../../../src/gateway/load-config.ts'
 import { Broadcast } from '../../../../src/gateway/parts/broadcast.ts'
@@ -33,7 +34,11 @@ type Stage = {
 }
 
 /** One gateway of several: `spread` stands for the others. */
-const start = async (spread: Coherence['broadcast'], failures = 0): Promise<Stage> => {
+const start = async (
+  spread: Coherence['broadcast'],
+  failures = 0,
+  downstreamSettings: Readonly<Record<string, string>> = {},
+): Promise<Stage> => {
   const events: string[] = []
   const warnings: string[] = []
   const receiver = await startOrigin((_, wire) => {
@@ -47,7 +52,11 @@ const start = async (spread: Coherence['broadcast'], failures = 0): Promise<Stag
         contract: 'open',
         mount: '/',
         upstream: { targets: ['http://127.0.0.1:9'] },
-        downstream: { settle: '1ms', receivers: [{ type: 'varnish', url: receiver.origin }] },
+        downstream: {
+          settle: '1ms',
+          ...downstreamSettings,
+          receivers: [{ type: 'varnish', url: receiver.origin }],
+        },
       },
     },
   }
@@ -65,13 +74,15 @@ const start = async (spread: Coherence['broadcast'], failures = 0): Promise<Stag
   } as unknown as Coherence
   const downstreams = connectDownstreams({
     clock: systemClock,
-    metrics: { observe: { downstream: () => undefined } } as unknown as Parameters<
-      typeof connectDownstreams
-    >[0]['metrics'],
+    metrics: {
+      observe: {
+        downstream: ({ kind }: DownstreamEvent) => kind === 'receiver-given-up' && events.push(kind),
+      },
+    } as unknown as Parameters<typeof connectDownstreams>[0]['metrics'],
     logger: {
       info: () => undefined,
-      warn: ({ reason }: { readonly reason: string }, message: string) =>
-        warnings.push(`${message} ${reason}`),
+      warn: ({ reason }: { readonly reason?: string }, message: string) =>
+        warnings.push([message, ...(reason === undefined ? [] : [reason])].join(' ')),
     } as unknown as Parameters<typeof connectDownstreams>[0]['logger'],
   })
   const contract = { tagger: { everything: undefined } } as unknown as Contract
@@ -148,6 +159,23 @@ test('receivers of a service that a reload removes are asked until everything is
       return vi.getTimerCount()
     })
     .toBe(0)
+})
+
+test('one that never confirms is given up when it may show nothing any longer that it has stored, and is sent no more', async () => {
+  const { downstreams, receiver, events, warnings } = await start(
+    async () => ({ entries: 0, unacknowledged: false }),
+    0,
+    { lifetime: '1s' },
+  )
+  receiver.script = (_, wire) => wire.respond({ status: 500 })
+  downstreams.use([])
+  await expect.poll(() => events, { timeout: 20_000 }).toEqual(['receiver-given-up'])
+  expect(warnings).toEqual(['receiver-behind status-500', 'receiver-given-up'])
+  await expect.poll(() => receiver.open).toBe(0)
+  const { length } = receiver.received
+  downstreams.changedElsewhere([dropped])
+  await downstreams.close()
+  expect(receiver.received).toHaveLength(length)
 })
 
 test('receivers of a configuration that was refused are sent nothing', async () => {

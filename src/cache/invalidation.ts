@@ -379,15 +379,21 @@ export class CacheInvalidation {
     }
   }
 
+  /** From here on nothing older is stored; returns since when reads of builds are in doubt. */
+  #begin(selector: PurgeSelector): number {
+    this.#record(selector)
+    const since = this.#clock.now()
+    this.#putReadsInDoubt(selector, since)
+    return since
+  }
+
   #isLargeWithoutTag({ selector, mode, dryRun }: Purge): boolean {
     const isCleared = selector.kind === 'all' && mode === 'hard'
     return !dryRun && !isCleared && tagOf(selector) === undefined && this.#store.mayChangeLater(keysPerTurn)
   }
 
   #purgeLater({ selector, mode }: Purge): number {
-    this.#record(selector)
-    const since = this.#clock.now()
-    this.#putReadsInDoubt(selector, since)
+    this.#begin(selector)
     const isMeant = keysMeantBy(selector)
     const cut = this.#fetches.cutWhere(isMeant)
     const at = readClock(this.#clock)
@@ -428,9 +434,7 @@ export class CacheInvalidation {
   /** What is stored during a pause was requested after the purge, and may be removed too. */
   *#purging({ selector, mode, dryRun }: Purge): Generator<undefined, number> {
     if (dryRun) return yield* visiting(this.#select(selector), ({ variants }) => variants.length)
-    this.#record(selector)
-    const since = this.#clock.now()
-    this.#putReadsInDoubt(selector, since)
+    const since = this.#begin(selector)
     if (selector.kind === 'all' && mode === 'hard') {
       const entries = this.#store.clear()
       this.#report({ kind: 'invalidated', by: 'purge', entries, cut: this.#fetches.cutAll() })

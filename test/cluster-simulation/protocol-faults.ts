@@ -403,8 +403,8 @@ const fences: readonly ProtocolFault[] = [
   ),
   afterOutcome(
     'fence: a stream from before a write is followed',
-    "(isLeader || since === fetch.since) ? 'follow' : 'wait'",
-    "true ? 'follow' : 'wait'",
+    "sharing === 'share' && (isLeader || since === fetch.since)",
+    "sharing === 'share'",
   ),
   tier('fence: an outdated entry of the tier is used', "isSuperseded ? 'outdated' : record", 'record'),
   sharedTier(

@@ -10,7 +10,7 @@ const joinMs = 5
 /** Of tags that wait; more become the one for everything. */
 const maxWaiting = 2_000
 const firstPauseMs = 250
-/** A receiver that tells the id of its process is asked as often for it: this bounds how long a restart goes unseen. */
+/** Interval of heartbeats to an instance that names its process: bounds how long a restart goes unseen. */
 const heartbeatMs = 1_000
 
 /** Another process confirmed than before: it has not got what was sent to its predecessor. */
@@ -38,7 +38,7 @@ type ReceiverInstanceOptions = {
 /** Waits for what was enqueued before it. */
 type Listener = { isOver: boolean; confirmed(): void }
 
-/** How a purge ended for the one who waited: `behind` and `late`: it will be sent again until it is confirmed. */
+/** How a purge ended for the write that waited; after `behind` (not waited for) and `late` it is sent again until it is confirmed. */
 type PurgeEnd = 'confirmed' | 'late' | 'behind'
 
 /**
@@ -142,7 +142,7 @@ export class ReceiverInstance {
     })
   }
 
-  /** A receiver that tells no process id is not asked: nothing would be learned, and some charge for each request. */
+  /** An instance that names no process gets no heartbeats: they would say nothing, and some networks charge for each request. */
   #beat(): void {
     if (this.#process !== undefined) this.#run()
   }
@@ -216,7 +216,7 @@ export class ReceiverInstance {
       this.#waiting = new Set([everything])
   }
 
-  /** Told when it falls behind, when it is found out why after a start, and when it has caught up. */
+  /** Reports that the instance lags, why as soon as that is known after a start, and that it has caught up. */
   #setLagging(reason: string | undefined): void {
     const { service, receiver, address, report, changed } = this.#options
     const before = this.#reason

@@ -148,15 +148,15 @@ export class Receiver {
     this.#options.changed()
   }
 
-  /** Told when the instances become unknown, and when they are known again. */
+  /** Reports that the instances have become unknown, and that they are known again. */
   #setUnknown(reason: string | undefined): void {
     const { service, receiver, report } = this.#options
     const before = this.#unknown
     this.#unknown = reason
-    const wasTold = before !== undefined && before !== notResolved
-    if (reason !== undefined && !wasTold)
+    const wasReported = before !== undefined && before !== notResolved
+    if (reason !== undefined && !wasReported)
       report({ kind: 'receiver-behind', service, receiver, address: undefined, reason })
-    else if (reason === undefined && wasTold)
+    else if (reason === undefined && wasReported)
       report({ kind: 'receiver-caught-up', service, receiver, address: undefined })
   }
 

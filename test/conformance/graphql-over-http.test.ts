@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { closeAfterAll } from '../support/close.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type GraphqlServer, startGraphqlServer } from '../support/graphql-server.ts'
 
@@ -23,10 +24,7 @@ beforeAll(async () => {
     services: { graph: { contract: 'graphql', upstream: { targets: [server.origin] } } },
   })
 })
-afterAll(async () => {
-  await gateway.close()
-  await server.close()
-})
+closeAfterAll(() => [gateway, server])
 
 /** The audits of graphql-http, by name. */
 const audited = async (url: string): Promise<ReadonlyMap<string, string>> => {

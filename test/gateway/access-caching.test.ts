@@ -1,7 +1,8 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { closeAfterEach } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { audience, createKey, type Issuer, issuerName, keyLine, startIssuer } from '../support/issuer.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
@@ -34,10 +35,7 @@ beforeEach(async () => {
       content: JSON.stringify({ user: headers['x-user-id'] ?? '', count }),
     })
 })
-afterEach(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterEach(() => [gateway, origin])
 
 const jwt = (more: Tree = {}): Tree => ({
   jwks: issuer.url,

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createHistory, historyView } from '../../src/observability/history.ts'
+import { closeAfterAll } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { logLinesOf } from '../support/log-lines-of.ts'
@@ -31,10 +32,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await gateway?.close()
-  await origin?.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 const ask = async (path: string, init: RequestInit = {}): Promise<Response> => {
   const response = await fetch(`${gateway.publicAddress}${path}`, init)

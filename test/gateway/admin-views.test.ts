@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { checkConfig } from '../../src/gateway/load-config.ts'
 import { driftReport } from '../../src/gateway/upstream-issues.ts'
+import { closeAfterAll } from '../support/close.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -53,10 +54,7 @@ beforeAll(async () => {
   // Everything behind the index is known once it has been asked for.
   await (await fetch(`${gateway.publicAddress}${mount}/`)).arrayBuffer()
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 const look = (path: string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(gateway.adminAddress + path, { headers: { Authorization: `Bearer ${token}`, ...headers } })

@@ -1,13 +1,11 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { closedAfterEach } from '../support/close.ts'
 import { runCommand } from '../support/command.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Script, startOrigin } from '../support/origin.ts'
 
-const opened: { close(): Promise<unknown> }[] = []
-afterEach(async () => {
-  for (const one of opened.splice(0).reverse()) await one.close()
-})
+const opened = closedAfterEach()
 
 type Tree = { readonly [key: string]: unknown }
 type Advice = {

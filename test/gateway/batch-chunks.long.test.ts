@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { closeAfterEach } from '../support/close.ts'
 import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { createLatch } from '../support/latch.ts'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
@@ -9,10 +10,7 @@ const batchTarget = '/index.php/wp-json/batch/v1'
 
 let origin: Origin
 let gateway: TestGateway
-afterEach(async () => {
-  await gateway?.close()
-  await origin?.close()
-})
+closeAfterEach(() => [gateway, origin])
 
 type Sent = { method: string; path: string; body?: unknown; headers?: unknown }
 

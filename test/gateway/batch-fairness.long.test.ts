@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { closeAfterEach } from '../support/close.ts'
 import { postBatch, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -8,10 +9,7 @@ const timeout = { timeout: 120_000 }
 
 let origin: Origin
 let gateway: TestGateway
-afterEach(async () => {
-  await gateway?.close()
-  await origin?.close()
-})
+closeAfterEach(() => [gateway, origin])
 
 type Sent = { path: string }
 

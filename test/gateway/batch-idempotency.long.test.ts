@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
+import { closeAfterEach } from '../support/close.ts'
 import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -19,10 +20,7 @@ beforeEach(async () => {
     services: { site: siteService(origin.origin, { batch: { split: 'item' } }) },
   })
 })
-afterEach(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterEach(() => [gateway, origin])
 
 const one = [{ method: 'PUT', path: '/site/v2/posts/1', body: { title: 'x' } }]
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { closeAfterEach } from '../support/close.ts'
 import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -8,10 +9,7 @@ const post = '/site/v2/posts/1'
 let origin: Origin
 let gateway: TestGateway
 
-afterEach(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterEach(() => [gateway, origin])
 
 test.each([
   [3, 3, 207],

@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { closeAfterEach } from '../support/close.ts'
 import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 
@@ -6,10 +7,7 @@ const json = { 'Content-Type': 'application/json; charset=UTF-8' }
 
 let origin: Origin
 let gateway: TestGateway
-afterEach(async () => {
-  await gateway?.close()
-  await origin?.close()
-})
+closeAfterEach(() => [gateway, origin])
 
 /** A post has the title that it was given last. */
 const site = (): Script => {

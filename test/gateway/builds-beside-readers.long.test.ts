@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { closeAfterAll } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 import { type Page, type Site, SiteBuilder } from '../support/site-builder.ts'
@@ -38,10 +39,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await gateway?.close()
-  await origin?.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 const begin = async (): Promise<string> => {
   const response = await fetch(`${gateway.adminAddress}/builds`, {

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { closeAfterAll } from '../support/close.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type HttpServer, startHttpServer } from '../support/http-server.ts'
 
@@ -34,10 +35,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await gateway.close()
-  await upstream.close()
-})
+closeAfterAll(() => [gateway, upstream])
 
 const post = async (path: string, body: object): Promise<Record<string, unknown>> => {
   const response = await fetch(gateway.adminAddress + path, {

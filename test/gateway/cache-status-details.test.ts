@@ -1,7 +1,8 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { StatusDetail } from '../../src/cache/events.ts'
+import { closeAfterAll } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { createLatch } from '../support/latch.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
@@ -117,10 +118,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await gateway?.close()
-  await origin?.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 const mounts = { safe: '/safe', wide: '/wide', site: '/index.php/site-json', hasty: '/hasty' }
 

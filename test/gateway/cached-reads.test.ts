@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { closeAfterAll } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 
@@ -11,10 +12,7 @@ beforeAll(async () => {
   origin = await startOrigin()
   gateway = await startTestGateway({ services: { site: siteService(origin.origin) } })
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 beforeEach(() => {
   origin.received.length = 0
   origin.script = (_, wire) => wire.respond({ headers: json, content: '[{"id":1}]' })

@@ -1,6 +1,7 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { times } from '../support/breadth.ts'
 import { checkChanges, checkedRules } from '../support/changes-checker.ts'
+import { closedAfterEach } from '../support/close.ts'
 import { type Companion, startCompanion } from '../support/companion.ts'
 import { siteService, startTestGateway } from '../support/gateway.ts'
 import { startGatewayProcess } from '../support/gateway-process.ts'
@@ -8,10 +9,7 @@ import { startGatewayProcess } from '../support/gateway-process.ts'
 const forMs = Number(process.env['TRELLIS_SECONDS'] ?? times(2, 30)) * 1000
 const pollMs = 400
 
-const opened: { close(): Promise<unknown> }[] = []
-afterEach(async () => {
-  for (const one of opened.splice(0).reverse()) await one.close()
-})
+const opened = closedAfterEach()
 
 const services = (companion: Companion) => ({
   blog: siteService(companion.origin.origin, {

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { closeAfterAll } from '../support/close.ts'
 import { type Companion, postChange, startCompanion } from '../support/companion.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
@@ -57,11 +58,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await gateway?.close()
-  await shop?.close()
-  await companion?.close()
-})
+closeAfterAll(() => [gateway, shop, companion])
 
 const read = async (path: string): Promise<string> => {
   const headers = path.startsWith('/garden') ? { Authorization: 'Bearer one' } : {}

@@ -1,8 +1,9 @@
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import type { CliPorts } from '../../src/cli/cli-ports.ts'
+import { closeAfterAll } from '../support/close.ts'
 import { runCommand } from '../support/command.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
@@ -46,10 +47,7 @@ beforeAll(async () => {
     JSON.stringify({ admin: { port: Number(new URL(gateway.adminAddress).port), token } }),
   )
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 const run = (argv: readonly string[], changes: Partial<CliPorts> = {}) =>
   runCommand(argv, { defaultFile: file, ...changes })

@@ -1,4 +1,5 @@
-import { afterEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { closeAfterEach } from '../support/close.ts'
 import { type Companion, startCompanion } from '../support/companion.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import type { Script } from '../support/origin.ts'
@@ -29,10 +30,7 @@ const start = async (split: 'item' | 'whole'): Promise<void> => {
       { timeout: 60_000 },
     )
 }
-afterEach(async () => {
-  await gateway.close()
-  await companion.close()
-})
+closeAfterEach(() => [gateway, companion])
 
 /** Posts of which the companion says what their responses show, and a query. */
 const reads: readonly (readonly [string, string])[] = [

@@ -1,6 +1,7 @@
 import { request } from 'node:http'
 import { brotliDecompressSync, constants, deflateSync, gunzipSync, gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { closeAfterAll } from '../support/close.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 
@@ -93,10 +94,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 beforeEach(() => {
   origin.received.length = 0
   origin.script = (_, wire) => wire.respond({ headers: html, content: page })

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { closeAfterAll } from '../support/close.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
@@ -12,10 +13,7 @@ beforeAll(async () => {
     services: { open: { contract: 'open', mount: '/', upstream: { targets: [origin.origin] } } },
   })
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 test('bytes are counted as they go over connections, of those that are open too', async () => {
   const sent = () => gateway.metric('trellis_sent_bytes_total')

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { closeAfterEach } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -22,10 +23,7 @@ beforeEach(async () => {
     wire.respond({ headers: { ...json, ...echoed }, content: '[{"id":1}]' })
   })
 })
-afterEach(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterEach(() => [gateway, origin])
 
 const start = async (cors: Tree, more: Tree = {}): Promise<void> => {
   gateway = await startTestGateway({ cors, services: { site: siteService(origin.origin, more) } })

@@ -1,14 +1,12 @@
 import { createHmac } from 'node:crypto'
-import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { closedAfterEach } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { audience, createKey, issuerName, startIssuer } from '../support/issuer.ts'
 import { type Origin, type Script, startOrigin } from '../support/origin.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
 
-const opened: { close(): Promise<unknown> }[] = []
-afterEach(async () => {
-  for (const one of opened.splice(0).reverse()) await one.close()
-})
+const opened = closedAfterEach()
 
 type Tree = { readonly [key: string]: unknown }
 type Stage = { readonly gateway: TestGateway; readonly site: Origin; readonly receiver: Origin }

@@ -1,9 +1,10 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { checkConfig } from '../../src/gateway/load-config.ts'
 import { prefersHtml } from '../../src/http/content-coding.ts'
+import { closeAfterAll } from '../support/close.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 import { freePort } from '../support/ports.ts'
@@ -44,10 +45,7 @@ beforeAll(async () => {
   origin = await startOrigin(() => new Promise(() => {}))
   gateway = await startTestGateway(config())
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 const get = async (path: string, accept: string | undefined = ofBrowser, method = 'GET') => {
   const response = await fetch(gateway.publicAddress + path, {

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { closeAfterAll } from '../support/close.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type GraphqlServer, startGraphqlServer } from '../support/graphql-server.ts'
 
@@ -21,10 +22,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await gateway.close()
-  await server.close()
-})
+closeAfterAll(() => [gateway, server])
 
 const url = (): string => `${gateway.publicAddress}/graphql`
 const text = 'query Titles($first: Int) { posts(first: $first) { id title } }'

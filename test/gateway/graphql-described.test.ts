@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { closeAfterAll } from '../support/close.ts'
 import { type Companion, postChange, startCompanion } from '../support/companion.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import type { Script } from '../support/origin.ts'
@@ -23,10 +24,7 @@ beforeAll(async () => {
     timeout: 60_000,
   })
 })
-afterAll(async () => {
-  await gateway.close()
-  await companion.close()
-})
+closeAfterAll(() => [gateway, companion])
 
 /** What the companion says of the response to a query, by the name of its operation; nothing of others. */
 const descriptions: Readonly<Record<string, string>> = {

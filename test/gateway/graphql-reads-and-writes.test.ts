@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { closeAfterAll } from '../support/close.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type GraphqlServer, startGraphqlServer } from '../support/graphql-server.ts'
 
@@ -27,10 +28,7 @@ beforeAll(async () => {
   server = await startGraphqlServer()
   gateway = await start({ maxDepth: 6, maxAliases: 5, batch: 3 })
 })
-afterAll(async () => {
-  await gateway.close()
-  await server.close()
-})
+closeAfterAll(() => [gateway, server])
 
 type Asked = { readonly status: string; readonly code: number; readonly type: string; readonly body: unknown }
 

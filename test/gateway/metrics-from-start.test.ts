@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { metricTable } from '../../src/observability/metrics/registry.ts'
+import { closeAfterAll } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -36,10 +37,7 @@ beforeAll(async () => {
   origin = await startOrigin()
   gateway = await startTestGateway(settings())
 })
-afterAll(async () => {
-  await gateway?.close()
-  await origin?.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 const scrape = async (): Promise<readonly string[]> => {
   const response = await fetch(`${gateway.adminAddress}/metrics`)

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { closeAfterAll } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { createLatch } from '../support/latch.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
@@ -24,10 +25,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 beforeEach(() => {
   origin.received.length = 0
   origin.script = (_, wire) =>

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { closeAfterAll } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -22,10 +23,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await gateway?.close()
-  await origin?.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 /** Cache-Status of the second of two equal requests. */
 const second = async (path: string, headers: Record<string, string>): Promise<string> => {

@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Rate } from '../../src/exchange/ports.ts'
 import { addressGroup } from '../../src/http/bounds/client-network.ts'
 import { createRateLimiter, takeOne } from '../../src/server/rate-limiter.ts'
+import { closeAfterEach } from '../support/close.ts'
 import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -16,10 +17,7 @@ let gateway: TestGateway
 beforeEach(async () => {
   origin = await startOrigin((_, wire) => wire.respond({ headers: json, content: '{"id":1}' }))
 })
-afterEach(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterEach(() => [gateway, origin])
 
 const start = async (rateLimits: readonly Tree[], more: Tree = {}): Promise<void> => {
   gateway = await startTestGateway({

@@ -1,14 +1,12 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { UpstreamIssue } from '../../src/gateway/upstream-issues.ts'
+import { closeAfterEach } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
 let origin: Origin
 let gateway: TestGateway
-afterEach(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterEach(() => [gateway, origin])
 
 const readyz = async (): Promise<unknown> => {
   const response = await fetch(`${gateway.adminAddress}/readyz`)

@@ -3,7 +3,8 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { closeAfterEach } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { createLatch } from '../support/latch.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
@@ -19,11 +20,7 @@ beforeEach(async () => {
   origin = await startOrigin((_, wire) => wire.respond({ headers: json, content: '{"from":"one"}' }))
   other = await startOrigin((_, wire) => wire.respond({ headers: json, content: '{"from":"other"}' }))
 })
-afterEach(async () => {
-  await gateway.close()
-  await origin.close()
-  await other.close()
-})
+closeAfterEach(() => [gateway, origin, other])
 
 const open = (target: Origin, ...rules: readonly Tree[]): Tree => ({
   contract: 'open',

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
+import { closeAfterEach } from '../support/close.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -25,10 +26,7 @@ beforeEach(async () => {
     },
   })
 })
-afterEach(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterEach(() => [gateway, origin])
 
 const ask = async (scheme: string, init: RequestInit = {}) => {
   const headers = { 'X-Forwarded-Proto': scheme, 'X-Forwarded-For': '192.0.2.1' }

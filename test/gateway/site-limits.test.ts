@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { closeAfterAll } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -27,11 +28,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await stock.close()
-  await set.close()
-  await origin.close()
-})
+closeAfterAll(() => [stock, set, origin])
 
 const post = async (gateway: TestGateway, mount: string, content: string): Promise<[number, unknown]> => {
   const url = `${gateway.publicAddress}${mount}/site/v2/posts`

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { closeAfterAll } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -17,10 +18,7 @@ beforeAll(async () => {
   )
   gateway = await startTestGateway({ services: { site: siteService(origin.origin) } })
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 const write = (path: string, content: string, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(root() + path, {

@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { closeAfterEach } from '../support/close.ts'
 import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
@@ -16,10 +17,7 @@ let gateway: TestGateway
 beforeEach(async () => {
   origin = await startOrigin((_, wire) => wire.respond({ headers: json, content: '{"id":1}' }))
 })
-afterEach(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterEach(() => [gateway, origin])
 
 const openService = (more: Tree = {}): Tree => ({
   contract: 'open',

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { closeAfterAll } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -24,10 +25,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 /** What a generator of static pages asks for: the lists, then for each page its post, author, category and the footer. */
 const build = async (): Promise<number> => {

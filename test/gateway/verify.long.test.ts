@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { plantFault, plants } from '../real/promise-fuzz/plants.ts'
+import { closeAfterEach } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 
@@ -38,10 +39,7 @@ const start = async (shown: Shown, more: Record<string, unknown> = {}, responseM
     },
   })
 }
-afterEach(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterEach(() => [gateway, origin])
 
 const read = async (path: string, headers: Record<string, string> = {}): Promise<string> =>
   (await fetch(`${gateway.publicAddress}${path}`, { headers })).text()

@@ -11,10 +11,11 @@ import {
 } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type ClientOptions, WebSocket, WebSocketServer } from 'ws'
 import { checkConfig } from '../../src/gateway/load-config.ts'
 import { keyPair } from '../support/certificates.ts'
+import { closeAfterAll } from '../support/close.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { startOrigin } from '../support/origin.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
@@ -111,10 +112,7 @@ beforeAll(async () => {
   await writeFile(keys, `demo:${createHash('sha256').update('test').digest('hex')}\n`)
   gateway = await startTestGateway(configuration())
 })
-afterAll(async () => {
-  await gateway.close()
-  await echo.close()
-})
+closeAfterAll(() => [gateway, echo])
 
 const open = async (
   path: string,

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
+import { closeAfterEach } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { createLatch, type Latch } from '../support/latch.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
@@ -45,10 +46,7 @@ beforeEach(() => {
   version = 1
   goOn = createLatch()
 })
-afterEach(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterEach(() => [gateway, origin])
 
 const post = (): Promise<Response> => fetch(`${gateway.publicAddress}/import`, { method: 'POST', body: 'x' })
 const read = async (path: string): Promise<string> => (await fetch(gateway.publicAddress + path)).text()

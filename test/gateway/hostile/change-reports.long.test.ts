@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { closeAfterAll } from '../../support/close.ts'
 import { type Companion, postChange, startCompanion } from '../../support/companion.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 
@@ -28,10 +29,7 @@ beforeAll(async () => {
 afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy()
 })
-afterAll(async () => {
-  await gateway?.close()
-  await companion?.close()
-})
+closeAfterAll(() => [gateway, companion])
 
 const status = async (): Promise<string> => {
   const response = await fetch(`${gateway.publicAddress}${site}/posts/1`)

@@ -1,5 +1,6 @@
 import { request } from 'node:http'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { closeAfterEach } from '../../support/close.ts'
 import { postBatch, siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../../support/origin.ts'
 
@@ -11,10 +12,7 @@ const path = '/index.php/site-json/site/v2/posts'
 
 let origin: Origin
 let gateway: TestGateway
-afterEach(async () => {
-  await gateway?.close()
-  await origin?.close()
-})
+closeAfterEach(() => [gateway, origin])
 
 type Fault = `status ${number}` | 'reset'
 

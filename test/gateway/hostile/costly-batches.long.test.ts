@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { closeAfterAll } from '../../support/close.ts'
 import { costOfRequest } from '../../support/cost.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
@@ -18,10 +19,7 @@ beforeAll(async () => {
     services: { site: siteService(origin.origin, { batch: { split: 'item' } }) },
   })
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 beforeEach(() => {
   listed = '[]'
 })

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { rowsOf } from '../../support/breadth.ts'
+import { closeAfterAll } from '../../support/close.ts'
 import { costOfRequest } from '../../support/cost.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
@@ -24,10 +25,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 const filled = (piece: string): string => piece.repeat(Math.floor(characters / piece.length))
 const numbered = (piece: (at: number) => string): string => {

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { connect, type TLSSocket } from 'node:tls'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { keyPair } from '../../support/certificates.ts'
+import { closeAfterAll } from '../../support/close.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { clientPreface, getHead, octets, postHead, reset } from '../../support/http2-peer.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
@@ -40,10 +41,7 @@ afterEach(() => {
   for (const socket of sockets) socket.destroy()
   sockets = []
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 const dial = async (): Promise<TLSSocket> => {
   const { hostname: host, port } = new URL(gateway.publicAddress)

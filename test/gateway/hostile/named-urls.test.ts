@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { closeAfterAll } from '../../support/close.ts'
 import { costOfRequest } from '../../support/cost.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
@@ -48,11 +49,7 @@ beforeAll(async () => {
   other.script = (_, wire) =>
     wire.respond({ headers: { 'Content-Type': 'application/json' }, content: '{"id":1}' })
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-  await other.close()
-})
+closeAfterAll(() => [gateway, origin, other])
 
 const ask = async (method: string, target: string, host: string, headers = ''): Promise<string> => {
   const request = `${method} ${target} HTTP/1.1\r\nHost: ${host}\r\n${headers}Content-Length: 0\r\nConnection: close\r\n\r\n`

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
+import { closeAfterAll } from '../../support/close.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
 
@@ -24,10 +25,7 @@ beforeAll(async () => {
 afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy()
 })
-afterAll(async () => {
-  await gateway?.close()
-  await origin?.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 /** A connection and the number of responses that have come from it. */
 const open = async (): Promise<{ socket: Socket; count(): number }> => {

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { Agent, request as httpsRequest } from 'node:https'
 import { connect, type TLSSocket } from 'node:tls'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { keyPair } from '../../support/certificates.ts'
+import { closeAfterAll } from '../../support/close.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
 
@@ -36,10 +37,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await gateway?.close()
-  await origin?.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 /** Every number has a stored response of its own. */
 const numbers = 101

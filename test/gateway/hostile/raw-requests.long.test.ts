@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { closeAfterAll } from '../../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { inShort, type Recorder, startRecorder } from '../../support/recorder.ts'
 import { talk } from '../../support/talk.ts'
@@ -34,10 +35,7 @@ beforeAll(async () => {
   // So that it is a hit for every case.
   await fetch(`${gateway.publicAddress}/kept/a`)
 })
-afterAll(async () => {
-  await gateway.close()
-  await upstream.close()
-})
+closeAfterAll(() => [gateway, upstream])
 beforeEach(() => {
   upstream.requests.length = 0
 })

@@ -4,8 +4,9 @@ import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { keyPair, pem } from '../../support/certificates.ts'
+import { closeAfterAll } from '../../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
 import { exchangeBytes } from '../../support/raw-client.ts'
@@ -39,10 +40,7 @@ afterEach(() => {
   sockets = []
   origin.received.length = 0
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 const ask = async (method: string, target: string, headers: string, content: string): Promise<string> =>
   exchangeBytes(

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { buffer } from 'node:stream/consumers'
 import { connect, type TLSSocket } from 'node:tls'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, beforeAll, expect, test } from 'vitest'
 import { keyPair, pem } from '../../support/certificates.ts'
+import { closeAfterAll } from '../../support/close.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
 
@@ -35,10 +36,7 @@ afterEach(() => {
   for (const one of open) one.destroy()
   open = []
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 const dial = async (): Promise<TLSSocket> => {
   const socket = connect({ port: Number(new URL(gateway.publicAddress).port), host: '127.0.0.1', ca })

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { closeAfterAll } from '../../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
 import { exchangeBytes } from '../../support/raw-client.ts'
@@ -24,10 +25,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 beforeEach(() => {
   origin.received.length = 0
   // Reads headers as CGI does: in capitals, and whatever is no letter or digit as `_`.

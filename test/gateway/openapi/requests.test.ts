@@ -1,6 +1,7 @@
 import { request } from 'node:http'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { closeAfterAll } from '../../support/close.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
 
@@ -31,10 +32,7 @@ beforeEach(() => {
   origin.received.length = 0
 })
 
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 type Init = { method?: string; headers?: Record<string, string>; body?: string }
 const send = (target: string, init: Init = {}) => fetch(`${gateway.publicAddress}/shop${target}`, init)

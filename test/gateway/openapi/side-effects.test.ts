@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { closeAfterAll } from '../../support/close.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
 
@@ -38,11 +39,7 @@ beforeAll(async () => {
   gateway = await startTestGateway({ services: { api } })
 })
 
-afterAll(async () => {
-  await gateway.close()
-  await declared.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, declared, origin])
 
 const read = async (path: string, { publicAddress } = gateway): Promise<string> =>
   (await fetch(publicAddress + path)).text()

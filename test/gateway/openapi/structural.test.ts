@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { closeAfterAll } from '../../support/close.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
 
@@ -36,10 +37,7 @@ beforeAll(async () => {
   gateway = await startTestGateway(config)
 })
 
-afterAll(async () => {
-  await gateway.close()
-  await origin.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 const send = async (method: string, path: string): Promise<string> => {
   const response = await fetch(gateway.publicAddress + path, { method }).catch(() => undefined)

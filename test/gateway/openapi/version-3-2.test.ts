@@ -1,8 +1,9 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { checkConfig } from '../../../src/gateway/load-config.ts'
+import { closeAfterAll } from '../../support/close.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
 import { exchangeBytes } from '../../support/raw-client.ts'
@@ -113,10 +114,7 @@ beforeAll(async () => {
     },
   })
 })
-afterAll(async () => {
-  await gateway?.close()
-  await origin?.close()
-})
+closeAfterAll(() => [gateway, origin])
 
 /** Status, the first fault, and the target that the upstream got. */
 const get = async (target: string, init: RequestInit = {}): Promise<string> => {

@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { DiscoveryOptions } from '../../../../src/wordpress/index/discovery.ts'
+import { closeAfterEach } from '../../../support/close.ts'
 import { type Origin, type Script, startOrigin } from '../../../support/origin.ts'
 import { parsed, publicDocument, realIndex, upstreamRoot, type Watched, watched } from './upstream-index.ts'
 
@@ -49,10 +50,7 @@ beforeEach(async () => {
   origin = await startOrigin(responses(realIndex))
 })
 
-afterEach(async () => {
-  await site.discovery.close()
-  await origin.close()
-})
+closeAfterEach(() => [site.discovery, origin])
 
 describe('the index of the upstream', () => {
   test('is fetched once for any number of requests', async () => {

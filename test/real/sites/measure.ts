@@ -214,8 +214,10 @@ const leavingLess: Readonly<Record<string, Readonly<Record<string, string>>>> = 
   fields: { category: 'without it the preset of cache.properties says that ACF shows no terms' },
   graphql: {
     category: 'the same, of Secure Custom Fields',
-    'new post': 'so that numbers of posts count as shown, too',
+    'new post': 'Secure Custom Fields filters each response, so that numbers of posts count as shown',
   },
+  store: { category: 'descriptions of terms count as shown by what WooCommerce adds to' },
+  cart: { category: 'the same' },
   pods: { 'new post': 'Polylang looks for terms, so that numbers of posts count as shown' },
 }
 

@@ -5,11 +5,11 @@ const direct = (...sql: readonly string[]) =>
 
 /**
  * In the middle of a request, statements of another one that writes at the same time: `beside` runs them on a separate connection,
- * after an open row of the log that is closed at the end.
+ * after an open row of the log that is closed at the end: as one that has written a comment, which says nothing of posts and options.
  */
 const meanwhile = (code: string) =>
   php(
-    `$pdo = new PDO( 'sqlite:' . DB_DIR . DB_FILE ); $pdo->setAttribute( PDO::ATTR_ERRMODE, PDO::ERRMODE_EXCEPTION ); $pdo->exec( "INSERT INTO wp_trellis_changes (state, since, horizon, site, note, changes) VALUES (0, " . time() . ", 0, 1, 'p 1 1 cli nowhere', '')" ); $beside = function ( $sql ) use ( $pdo ) { $pdo->exec( $sql ); wp_cache_flush(); }; ${code} $pdo->exec( "UPDATE wp_trellis_changes SET state = 1, changes = '[]', horizon = (SELECT MAX(sequence) FROM wp_trellis_changes) WHERE note = 'p 1 1 cli nowhere'" );`,
+    `$pdo = new PDO( 'sqlite:' . DB_DIR . DB_FILE ); $pdo->setAttribute( PDO::ATTR_ERRMODE, PDO::ERRMODE_EXCEPTION ); $pdo->exec( "INSERT INTO wp_trellis_changes (state, since, horizon, site, note, changes) VALUES (0, " . time() . ", 0, 1, 'p 1 1 cli nowhere', '')" ); $beside = function ( $sql ) use ( $pdo ) { $pdo->exec( $sql ); wp_cache_flush(); }; ${code} $pdo->exec( "UPDATE wp_trellis_changes SET state = 1, changes = '[{\\"kind\\":\\"comment\\",\\"id\\":4711,\\"post\\":4711}]', horizon = (SELECT MAX(sequence) FROM wp_trellis_changes) WHERE note = 'p 1 1 cli nowhere'" );`,
   )
 
 /** Writes that only one rule of the companion decides about. */
@@ -159,6 +159,29 @@ export const narrowWrites: readonly Write[] = [
       `add_filter( 'query', function ( $sql ) use ( $beside ) { if ( 0 === strpos( $sql, 'UPDATE wp_posts SET comment_status' ) ) { $beside( "UPDATE wp_posts SET post_author = 3 WHERE ID = 22" ); } return $sql; }, PHP_INT_MAX ); $GLOBALS['wpdb']->query( "UPDATE wp_posts SET comment_status = 'closed' WHERE post_author = 3 AND (ID = 22 OR ID = 5 OR ID = 60)" );`,
     ),
   ],
+  [
+    'PHP: what a plugin keeps beside a user',
+    ['user'],
+    php(`add_user_meta( 2, 'shelf', 'ferns' ); add_user_meta( 2, 'window', 'herbs' );`),
+  ],
+  [
+    '$wpdb: what a plugin keeps beside a user, in other letters',
+    ['user'],
+    direct(`INSERT INTO wp_usermeta (user_id, meta_key, meta_value) VALUES (2, 'SHELF', 'mosses')`),
+  ],
+  [
+    '$wpdb: rows of a user get another key',
+    ['user'],
+    direct(`UPDATE wp_usermeta SET meta_key = 'shelf' WHERE user_id = 2 AND meta_key = 'window'`),
+  ],
+  [
+    'PHP: another connection writes what a plugin keeps beside a user, and says so',
+    ['user'],
+    php(
+      `update_user_meta( 2, 'window', 'sage' ); ( new PDO( 'sqlite:' . DB_DIR . DB_FILE ) )->exec( "UPDATE wp_usermeta SET meta_value = 'by another' WHERE user_id = 2" ); clean_user_cache( 2 );`,
+    ),
+  ],
+  ['PHP: a user gets another nickname alone', ['user'], php(`update_user_meta( 2, 'nickname', 'Flora' );`)],
   [
     'PHP: a role may list users',
     ['option:wp_user_roles'],

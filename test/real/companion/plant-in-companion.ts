@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { cell, table } from '../promise-fuzz/fault-standing.ts'
-import { faults, remarkFor } from './faults.ts'
+import { faults, remarkFor, testOf } from './faults.ts'
 import { findFaults, type Issue, startFaultySite } from './find-faults.ts'
 import { narrowWrites } from './narrow-writes.ts'
 import { moreReads, narrowReads } from './reads.ts'
@@ -43,20 +43,30 @@ type Options = {
 }
 
 /** A page about all faults, for docs/evidence; a test repeats the writes and reads in its first table. */
-const faultsPage = (issues: readonly Issue[]): string => {
-  const missed = faults.filter(({ name }) => !issues.some(({ fault }) => fault === name))
+const faultsPage = (issues: readonly Issue[], date: string): string => {
+  const others = faults.filter(({ name }) => !issues.some(({ fault }) => fault === name))
+  const tested = others.filter(({ name }) => testOf(name) !== '')
+  const missed = others.filter((one) => !tested.includes(one))
   return [
     '# Planted faults in the WordPress companion',
     '',
     'Would the tests find a missing rule in the companion? Written by `npm run fuzz:promise -- --plant-companion`, with `PROMISE_PAGE` set. A fault removes or weakens one rule of `deploy/wordpress/trellis.php` (`test/real/companion/faults.ts`). The command sends writes to a real WordPress in every way (REST, forms, XML-RPC, cron), and once more for each fault on a copy of the earlier database. The functions of the gateway compute which responses it would keep. The fault is found if one of these is another now. `test/real/companion-faults.real.test.ts` repeats every twentieth row of the first table in CI, and the whole table with `npm run nightly`.',
     '',
-    `Of ${faults.length} faults ${issues.length} were found.`,
+    `On ${date}, of ${faults.length} faults ${issues.length} were found, and ${tested.length} others by a named test.`,
     '',
     '## Found',
     '',
     table(
       ['fault', 'the write', 'the read that was outdated after it'],
       issues.map(({ fault, write, read }) => [cell(fault), cell(write), `\`${read}\``]),
+    ),
+    '## Found by a test',
+    '',
+    'Only a response that is made between two writes shows these; a test of single steps fails with each.',
+    '',
+    table(
+      ['fault', 'test'],
+      tested.map(({ name }) => [cell(name), testOf(name)]),
     ),
     '## Not found',
     '',
@@ -93,11 +103,14 @@ export const plantInCompanion = async ({ only, focus, page, tell }: Options): Pr
       paths: [...moreReads, ...narrowReads, ...rowReads],
       tell,
     })
-    if (page !== undefined) await writeFile(page, faultsPage(issues))
+    if (page !== undefined) await writeFile(page, faultsPage(issues, new Date().toISOString().slice(0, 10)))
     for (const one of stale) tell(`STALE without a fault: ${one}`)
     tell(`${issues.length} of ${chosen.length} faults found`)
     const isFound = (name: string): boolean => issues.some(({ fault }) => fault === name)
-    return stale.length === 0 && chosen.every(({ name }) => isFound(name) || remarkFor(name) !== '')
+    return (
+      stale.length === 0 &&
+      chosen.every(({ name }) => isFound(name) || testOf(name) !== '' || remarkFor(name) !== '')
+    )
   } finally {
     await site.stop()
   }

@@ -71,7 +71,7 @@ export const moreReads: readonly string[] = [
 const shown: readonly string[] = [
   ...['title', 'prepare', 'field', 'numbers', 'widgets', 'home', 'none', 'or', 'any-status', 'any-type'],
   ...['password', 'union', 'column', 'counted', 'never-or', 'roles', 'public', 'comments', 'whole', 'called'],
-  'language',
+  ...['language', 'shelf', 'user-meta', 'shelves', 'or-window', 'nickname'],
 ]
 
 /** Reads that only one rule of the companion decides about: lists that differ by one column, and responses that show one thing more. */

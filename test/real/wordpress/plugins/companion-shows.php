@@ -47,6 +47,15 @@ function companion_shown_besides() {
 		'public'     => function () {
 			return get_option( 'blog_public' );
 		},
+		'shelf'      => function () {
+			return get_user_meta( 2, 'shelf' );
+		},
+		'user-meta'  => function () {
+			return array_diff_key( get_user_meta( 2 ), array( 'session_tokens' => true ) );
+		},
+		'shelves'    => $get( "SELECT meta_value FROM wp_usermeta WHERE meta_key = 'shelf' ORDER BY umeta_id" ),
+		'or-window'  => $get( "SELECT meta_value FROM wp_usermeta WHERE meta_key = 'none' OR user_id = 2 AND meta_value LIKE '%s' ORDER BY umeta_id" ),
+		'nickname'   => $get( "SELECT meta_value FROM wp_usermeta WHERE user_id = 2 AND meta_key = 'nickname'" ),
 		'column'     => $get( "SELECT ID FROM wp_posts WHERE post_type = 'post' AND post_status = 'publish' AND ping_status = 'closed'" ),
 		'counted'    => function () {
 			return wp_list_pluck( get_terms( array( 'taxonomy' => 'category', 'orderby' => 'count', 'order' => 'DESC', 'hide_empty' => false ) ), 'name' );

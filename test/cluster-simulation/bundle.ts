@@ -1,9 +1,10 @@
 import { mkdtemp, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 import { type Fault, planted } from '../support/planted.ts'
+import { nextModules } from './receivers/next-modules.ts'
 
 const folder = fileURLToPath(new URL('./', import.meta.url))
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -17,7 +18,7 @@ const replaced: Readonly<Record<string, string>> = {
   undici: 'undici.ts',
 }
 
-/** A fault in one file of src. */
+/** A fault in one file of src, or of packages/next. */
 export type ProtocolFault = Fault & { readonly file: string }
 
 /** With as few invalidations as this the ledger and the members forget some in each run. */
@@ -28,9 +29,9 @@ const fewInvalidations: ProtocolFault = {
   wrong: 'maxLedgerEntries = 4',
 }
 
-const replacing = (fault: ProtocolFault | undefined): Plugin => ({
+const replacing: Plugin = {
   name: 'simulation',
-  setup: ({ onLoad, onResolve }) => {
+  setup: ({ onResolve }) => {
     onResolve(
       { filter: /^(?:ioredis|undici|node:(?:cluster|crypto|timers\/promises))$/ },
       ({ importer, path }) =>
@@ -38,17 +39,25 @@ const replacing = (fault: ProtocolFault | undefined): Plugin => ({
           ? undefined
           : { path: join(folder, 'replaced', replaced[path] ?? '') },
     )
+  },
+}
+
+const plantingOf = (fault: ProtocolFault | undefined): Plugin => ({
+  name: 'faults',
+  setup: ({ onLoad }) => {
     const changes = fault === undefined ? [fewInvalidations] : [fewInvalidations, fault]
-    onLoad({ filter: /\/src\/.*\.ts$/ }, async ({ path }) => {
+    onLoad({ filter: /\/(?:src|packages\/next)\/.*\.[jt]s$/ }, async ({ path }) => {
       const own = changes.filter(({ file }) => path === join(root, file))
       if (own.length === 0) return undefined
-      return { contents: own.reduce(planted, await readFile(path, 'utf8')), loader: 'ts' }
+      const contents = own.reduce(planted, await readFile(path, 'utf8'))
+      return { contents, loader: path.endsWith('.ts') ? 'ts' : 'js' }
     })
   },
 })
 
 /** Writes the program of the simulation, with a fault in it or without, and returns its path. */
 export const bundleSimulation = async (fault?: ProtocolFault): Promise<string> => {
+  const planting = plantingOf(fault)
   const outfile = join(await mkdtemp(join(tmpdir(), 'trellis-simulation-')), 'simulation.mjs')
   await build({
     entryPoints: [join(folder, 'run-seeds.ts')],
@@ -60,6 +69,8 @@ export const bundleSimulation = async (fault?: ProtocolFault): Promise<string> =
     logLevel: 'error',
     inject: [join(folder, 'replaced/globals.ts')],
     define: {
+      // Of modules right below the package's folder, which find its files by it (src/package-file.ts).
+      'import.meta.url': JSON.stringify(pathToFileURL(join(root, 'src/main.ts')).href),
       'Math.random': 'simulatedRandom',
       'Date.now': 'simulatedNow',
       'performance.now': 'simulatedPerformanceNow',
@@ -67,7 +78,7 @@ export const bundleSimulation = async (fault?: ProtocolFault): Promise<string> =
     banner: {
       js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
     },
-    plugins: [replacing(fault)],
+    plugins: [nextModules(planting), replacing, planting],
   })
   return outfile
 }

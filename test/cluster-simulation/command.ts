@@ -87,6 +87,7 @@ stdout.write(
     hits: sumOf('hits'),
     frontHits: sumOf('frontHits'),
     writes: sumOf('writes'),
+    batches: sumOf('batches'),
     faults: sumOf('faults'),
     seconds,
     cpuSeconds: Math.round(sumOf('cpuSeconds')),

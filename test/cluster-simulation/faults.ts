@@ -1,6 +1,6 @@
 import type { SimulatedCluster, Slot } from './cluster.ts'
-import type { Front } from './front.ts'
 import type { FaultAction, Plan } from './plan.ts'
+import type { Front } from './receivers/front.ts'
 import { network } from './redis/network.ts'
 import { world } from './world.ts'
 

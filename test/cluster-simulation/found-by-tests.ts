@@ -110,6 +110,9 @@ export const foundByTests: Readonly<Record<string, FindingTest>> = {
   'front: what another process has changed is not purged, although it may have ended': of(
     'unit/gateway/parts/downstreams.test.ts',
   )('what other gateways have changed is purged some seconds later: they may have ended before'),
+  'front: a receiver that was restarted counts as informed': of('gateway/downstream-restarts.long.test.ts')(
+    'is sent everything after a restart, before the next write is acknowledged',
+  ),
   'front: stores while it is behind': receivers('is behind, and nothing may be stored until it is back'),
   'front: stores what is served stale': receivers(
     'is not a stale response, which a purge may have marked so',

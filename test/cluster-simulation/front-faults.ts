@@ -6,6 +6,13 @@ const downstream = of('downstream/downstream.ts')
 const receiver = of('downstream/receiver-instance.ts')
 const exchangeRead = of('exchange/read.ts')
 
+const next =
+  (file: string) =>
+  (name: string, right: string, wrong = ''): ProtocolFault => ({
+    ...{ name, right, wrong },
+    file: `packages/next/${file}`,
+  })
+
 /** What a cache in front of all gateways may store, and when it is purged. */
 export const frontFaults: readonly ProtocolFault[] = [
   downstream(
@@ -75,5 +82,14 @@ export const frontFaults: readonly ProtocolFault[] = [
     'front: a purge that failed is not sent again',
     'this.#add(error instanceof Restarted ? [this.#options.everything] : tags)',
     'if (error instanceof Restarted) this.#add([this.#options.everything])',
+  ),
+  purgeTarget(
+    'front: a receiver that was restarted counts as informed',
+    'if (isAnother && !informed.includes(this.#options.everything)) throw new Restarted()',
+  ),
+  next('cache-handler.js')(
+    'front: next takes what it gets for as new as it arrives',
+    'const begun = this.#begun.get(key)',
+    'const begun = purges.now',
   ),
 ]

@@ -1,5 +1,6 @@
 import { historyLine } from '../histories/history-line.ts'
-import { type Interface, resourcesWith, type Shown } from './interfaces.ts'
+import type { Interface } from './services/interface.ts'
+import { resourcesWith } from './services/services.ts'
 import { world } from './world.ts'
 
 /** What clients saw of a run, for a checker that knows nothing of the simulation. Times are virtual. */
@@ -15,7 +16,7 @@ export const createHistory = (seed: number, service: Interface, isRecorded: bool
     if (isRecorded) lines.push(historyLine(line))
   }
   /** What is shown of an item at one of its paths. */
-  const keyOf = (path: string, item: number | string): string => `${seed}${path}:${item}`
+  const keyOf = (path: string, item: number): string => `${seed}${path}:${item}`
   return {
     lines,
     moment,
@@ -36,9 +37,14 @@ export const createHistory = (seed: number, service: Interface, isRecorded: bool
       const at = moment()
       add({ kind: 'write', who, key: keyOf(path, item), version, from: at, to: at })
     },
-    read: (who: string, path: string, shown: Shown, from: number): void => {
+    read: (
+      who: string,
+      path: string,
+      seen: readonly (readonly [item: number, version: number])[],
+      from: number,
+    ): void => {
       const to = moment()
-      for (const [item, version] of Object.entries(shown))
+      for (const [item, version] of seen)
         add({ kind: 'read', who, key: keyOf(path, item), version, from, to })
     },
   }

@@ -63,6 +63,17 @@ ${missed.length === 0 ? '' : `\n## Not found\n\n| fault | seeds |\n| --- | --- |
 export const readResults = async (): Promise<readonly Result[]> =>
   JSON.parse(await readFile(resultsFile, 'utf8').catch(() => '[]')) as readonly Result[]
 
+const parts: Readonly<Record<string, string>> = {
+  front: 'front',
+  'front: next': 'next',
+  graphql: 'graphql',
+  batch: 'site',
+}
+
+/** What a seed needs to find a fault of that name: the others are passed over. */
+const partOf = (name: string): string =>
+  Object.entries(parts).findLast(([begin]) => name.startsWith(begin))?.[1] ?? ''
+
 /** Runs some seeds with a fault in the code; the seed of the first read that was too old. */
 export const hunt = async (
   fault: ProtocolFault,
@@ -79,6 +90,8 @@ export const hunt = async (
     '--seconds',
     String(maxSeconds),
     '--as-is',
+    '--with',
+    partOf(fault.name),
   ]
   const { stdout } = await run(execPath, ['--max-semi-space-size=64', program, ...args], {
     maxBuffer: 1 << 28,

@@ -1,13 +1,22 @@
 import type { History } from './history.ts'
-import { type Interface, items, nameAtFront, type Resource } from './interfaces.ts'
 import type { Plan } from './plan.ts'
+import { items, type Resource, type Shown } from './services/interface.ts'
+import { nameAtFront } from './services/services.ts'
 import { world } from './world.ts'
 
 /** `front`: also what a reader of the cache in front of all gateways may not fall behind; `gateways`: what those of the gateways may not. */
 export type Reach = 'front' | 'gateways'
 
+/** The version of each item that a client has seen: of one that is not shown, the last version that was gone. */
+export const seenIn = (
+  resource: Resource,
+  shown: Shown,
+  goneVersion: (item: number) => number,
+): readonly (readonly [item: number, version: number])[] =>
+  resource.items.map((item) => [item, shown[item] ?? goneVersion(item)] as const)
+
 /** The versions that no read may fall behind, by what was read. */
-export const createOracle = (plan: Plan, service: Interface, history: History) => {
+export const createOracle = (plan: Plan, history: History) => {
   const { hasFront } = plan.settings
   const floors = new Map<string, number>()
   let violation: string | undefined
@@ -33,16 +42,22 @@ export const createOracle = (plan: Plan, service: Interface, history: History) =
     },
     /** To be asked before the read is sent. */
     floorsOf: (path: string): readonly number[] => items.map((item) => floors.get(nameOf(path, item)) ?? 0),
-    judge: (path: string, text: string, floorsBefore: readonly number[], what: string): void => {
-      const shown = service.shown(text)
-      for (const [i, item] of items.entries()) {
-        const version = shown[item]
-        if (version === undefined) continue
+    judge: (
+      path: string,
+      seen: ReturnType<typeof seenIn>,
+      floorsBefore: readonly number[],
+      what: string,
+    ): void => {
+      for (const [item, version] of seen) {
         world.seen(version)
-        const floor = floorsBefore[i] ?? 0
+        const floor = floorsBefore[items.indexOf(item as (typeof items)[number])] ?? 0
         if (version < floor)
           violation ??= `${path}: item ${item} has version ${version}, but ${floor} was acknowledged before; ${what}`
       }
+    },
+    /** Something else than an older read. */
+    violated: (what: string): void => {
+      violation ??= what
     },
     /** The first read that was older than an acknowledged write. */
     violation: (): string | undefined => violation,

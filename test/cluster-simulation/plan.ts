@@ -1,10 +1,13 @@
 import { type Random, randomFrom } from '../support/random.ts'
-import { type Interface, items } from './interfaces.ts'
-import type { MemberSettings } from './member.ts'
+import type { BatchPlan } from './client-batches.ts'
+import type { MemberSettings } from './member-settings.ts'
+import { inFrontOf } from './plan-front.ts'
+import { withRequests } from './plan-requests.ts'
 import type { Roughness } from './redis/network.ts'
 import { between, surveyOf } from './scene.ts'
+import { items } from './services/interface.ts'
 import { storiesOf } from './stories.ts'
-import { type WriteFate, writeFates } from './upstream.ts'
+import { type WriteSpec, writeFates } from './upstream.ts'
 
 export type PurgeKind = 'all' | 'prefix' | 'target'
 
@@ -18,7 +21,8 @@ type Traffic =
     }
   /** Through the cache in front of all gateways, which asks this one. */
   | { readonly does: 'read-front'; readonly slot: number; readonly item: number }
-  | { readonly does: 'write'; readonly slot: number; readonly item: number; readonly fate: WriteFate }
+  | ({ readonly does: 'write'; readonly slot: number } & WriteSpec)
+  | ({ readonly does: 'batch'; readonly slot: number } & BatchPlan)
   | { readonly does: 'purge'; readonly slot: number; readonly item: number; readonly what: PurgeKind }
 
 type Disturbance =
@@ -58,6 +62,8 @@ type Timed<Kind> = Kind & { readonly at: number }
 export type FaultAction = Timed<Disturbance>
 /** What clients, operators and faults do, each at a moment. */
 export type Action = Timed<Traffic> | FaultAction
+
+export type WriteAction = Extract<Action, { does: 'write' }>
 
 export type Plan = {
   readonly seed: number
@@ -295,7 +301,7 @@ const changeOf = (
   const change: Action =
     random() < 0.15
       ? { at, does: 'purge', slot, item, what: pick(random, ['all', 'prefix', 'target']) }
-      : { at, does: 'write', slot, item, fate }
+      : { at, does: 'write', slot, item, verb: 'save', way: 'rest', fate }
   const reads = Array.from({ length: 4 }, (): Action => {
     // Some after the gateway has given up a late write.
     const meets =
@@ -365,40 +371,29 @@ const anythingOf = (
   return { actions: [...actions, ...traffic], endsAt }
 }
 
-/** By a random source of its own, so that a new one leaves the plans of the others as they were. */
-const serviceOf = (
-  seed: number,
-): { readonly contract: Interface['kind']; readonly hasFront: boolean; readonly random: Random } => {
-  const random = randomFrom(Math.imul(seed + 1, 0x85ebca6b))
-  return { contract: random() < 0.3 ? 'site' : 'open', hasFront: random() < 0.25, random }
-}
+type Services = Pick<
+  MemberSettings,
+  'contract' | 'hasGraphql' | 'hasFront' | 'frontKind' | 'negativeTtlMs' | 'batchDeadlineMs' | 'batchSplit'
+>
 
-/** Faults of the cache in front, and reads through it: near each write, and now and then. */
-const frontOf = (random: Random, actions: readonly Action[], endsAt: number, slots: number) => {
-  const more: Action[] = []
-  const read = (at: number, item: number): void => {
-    more.push({ at, does: 'read-front', slot: Math.floor(random() * slots), item })
+const frontKinds = ['varnish', 'varnish', 'next', 'next', 'webhook', 'fastly', 'cloudflare'] as const
+
+/** By random sources of their own, so that a new one leaves the plans of the others as they were. */
+const serviceOf = (seed: number) => {
+  const ofFront = randomFrom(Math.imul(seed + 1, 0x85ebca6b))
+  const isSite = ofFront() < 0.3
+  const random = randomFrom(Math.imul(seed + 1, 0xc2b2ae35))
+  const isPlants = !isSite && random() < 0.15
+  const services: Services = {
+    contract: isSite ? 'site' : isPlants ? 'plants' : 'open',
+    hasFront: ofFront() < 0.25 && !isPlants,
+    frontKind: pick(random, frontKinds),
+    hasGraphql: isSite && random() < 0.5,
+    negativeTtlMs: pick(random, [0, 1_500, 60_000]),
+    batchDeadlineMs: pick(random, [0, 300]),
+    batchSplit: pick(random, ['item', 'chunk', 'whole', 'auto']),
   }
-  for (const action of actions) {
-    if (action.does !== 'write' && action.does !== 'purge') continue
-    for (let left = 6; left > 0; left -= 1)
-      read(action.at + between(random, -60, 250), pick(random, [0, action.item]))
-    if (random() < 0.15)
-      more.push({
-        at: action.at - between(random, 0, 10),
-        does: pick(random, ['front-refuses', 'front-loses-responses']),
-        ms: between(random, 20, 150),
-      })
-  }
-  for (let at = between(random, 500, 1_000); at < endsAt; at += between(random, 20, 80))
-    read(at, pick(random, [0, ...items]))
-  for (let at = between(random, 2_000, 8_000); at < endsAt; at += between(random, 1_000, 6_000))
-    more.push({
-      at,
-      does: pick(random, ['front-refuses', 'front-loses-responses', 'front-restarts']),
-      ms: pick(random, [20, 300, 1_500]),
-    })
-  return more
+  return { services, ofFront, ofRequests: random }
 }
 
 /** Everything that happens from outside in the run of a seed. */
@@ -408,10 +403,10 @@ export const planOf = (seed: number): Plan => {
   const instances = pick<number>(random, counts)
   const slots = instances * Math.max(1, workers)
   const isRough = random() < 0.6
-  const { contract, hasFront, random: ofFront } = serviceOf(seed)
+  const { services, ofFront, ofRequests } = serviceOf(seed)
   const { forgetAfterMs, totalMs } = weighted(random, limits)
   const settings = {
-    ...{ contract, hasFront },
+    ...services,
     hasRedis,
     isSigning: hasRedis && random() < 0.25,
     refuses: hasRedis && random() < 0.4,
@@ -422,10 +417,13 @@ export const planOf = (seed: number): Plan => {
     staleWhileRevalidateMs: pick(random, [0, 0, 1_000]),
     staleIfErrorMs: pick(random, [0, 5_000]),
   }
-  const { actions, endsAt } =
+  const told =
     random() < 0.75
       ? storiesOf({ random, settings, slots, workers, at: forgetAfterMs + between(random, 500, 1_000) })
       : anythingOf(random, settings, slots)
+  const { endsAt } = told
+  const actions = withRequests(ofRequests, settings, told.actions)
+  const inFront = services.hasFront ? inFrontOf(ofFront, actions, { endsAt, slots }) : []
   return {
     seed,
     settings,
@@ -436,8 +434,6 @@ export const planOf = (seed: number): Plan => {
       : { some: 0.01, someMs: 5, long: 0, longMs: 0 },
     upstreamSlowness: pick(random, [2, 10, 60, 300]),
     endsAt,
-    actions: [...actions, ...(hasFront ? frontOf(ofFront, actions, endsAt, slots) : [])].sort(
-      (one, other) => one.at - other.at,
-    ),
+    actions: [...actions, ...inFront].sort((one, other) => one.at - other.at),
   }
 }

@@ -1,6 +1,7 @@
 import type { ProtocolFault } from './bundle.ts'
 import { faultIn as of } from './fault-in.ts'
 import { frontFaults } from './front-faults.ts'
+import { requestFaults } from './request-faults.ts'
 
 const coherence = of('cluster/coherence.ts')
 const lease = of('cluster/protocol/lease.ts')
@@ -451,4 +452,5 @@ export const protocolFaults: readonly ProtocolFault[] = [
   ...fences,
   ...attempts,
   ...frontFaults,
+  ...requestFaults,
 ]

@@ -1,11 +1,15 @@
-import { createClients, settledInFrontMs, settledMs } from './clients.ts'
+import { settledInFrontMs, settledMs } from './client-writes.ts'
+import { createClients } from './clients.ts'
 import { createCluster } from './cluster.ts'
 import { createFaults } from './faults.ts'
-import { createFront } from './front.ts'
 import { createHistory } from './history.ts'
-import { interfaceOf, items } from './interfaces.ts'
 import type { Action, Plan } from './plan.ts'
+import { createFront } from './receivers/front.ts'
+import { createNext } from './receivers/next.ts'
+import { createTagStore } from './receivers/tag-store.ts'
 import { network } from './redis/network.ts'
+import { items } from './services/interface.ts'
+import { interfaceOf } from './services/services.ts'
 import { createUpstream } from './upstream.ts'
 import { world } from './world.ts'
 
@@ -20,6 +24,7 @@ export type Outcome = {
   /** Those of `reads` that the cache in front answered itself. */
   readonly frontHits: number
   readonly writes: number
+  readonly batches: number
   readonly faults: number
   readonly trace: readonly string[]
   /** Each read and each write in a line, as test/histories/check-history.go reads it; none unless it is asked for. */
@@ -54,14 +59,15 @@ const untilOver = (until: number, isOver: () => boolean): Promise<void> =>
 export const runPlan = async (plan: Plan, isTraced = false, isRecorded = false): Promise<Outcome> => {
   world.start(plan.seed, isTraced)
   network.start(plan.roughness)
-  const service = interfaceOf(plan.settings.contract)
+  const service = interfaceOf(plan.settings.contract, plan.settings.hasGraphql)
   const history = createHistory(plan.seed, service, isRecorded)
   const upstream = createUpstream(plan, service, history.changed)
   let lostAt = Number.NEGATIVE_INFINITY
   let awayAt = Number.NEGATIVE_INFINITY
   let faults = 0
   const cluster = createCluster(plan)
-  const front = createFront()
+  const { frontKind } = plan.settings
+  const front = createFront(frontKind === 'next' ? createNext() : createTagStore(frontKind))
   const { slots } = cluster
   const clients = createClients({
     ...{ plan, service, upstream, slots, history, front },
@@ -90,7 +96,10 @@ export const runPlan = async (plan: Plan, isTraced = false, isRecorded = false):
         clients.readFront(cluster.at(action.slot), clients.resourceOf(action.item))
         return
       case 'write':
-        clients.write(cluster.at(action.slot), action.item, action.fate)
+        clients.write(cluster.at(action.slot), action)
+        return
+      case 'batch':
+        clients.batch(cluster.at(action.slot), action)
         return
       case 'purge':
         clients.purge(cluster.at(action.slot), action.item, action.what)

@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs'
 import process, { argv, cpuUsage, hrtime, stdout } from 'node:process'
 import { parseArgs } from 'node:util'
-import { planOf } from './plan.ts'
+import { type Plan, planOf } from './plan.ts'
 import { runPlan } from './run-plan.ts'
 import { shrink, told } from './shrink.ts'
 
@@ -20,6 +20,8 @@ const { values } = parseArgs({
     history: { type: 'string', default: '' },
     /** A failure is not made shorter. */
     'as-is': { type: 'boolean', default: false },
+    /** Passes over seeds without it: `front`, `next`, `graphql`, or a contract. */
+    with: { type: 'string', default: '' },
     /** For the command, which starts several of these programs. */
     processes: { type: 'string' },
   },
@@ -38,14 +40,26 @@ const cpuSeconds = (): number => {
 }
 const longest = Number(values.seconds) || Number.POSITIVE_INFINITY
 const first = Number(values.first)
-const totals = { steps: 0, reads: 0, hits: 0, frontHits: 0, writes: 0, faults: 0 }
+const totals = { steps: 0, reads: 0, hits: 0, frontHits: 0, writes: 0, batches: 0, faults: 0 }
 let seeds = 0
 let code = 0
 let isStopped = false
+// Such as more listeners than anything has: what is never removed fills the memory of a gateway.
+process.on('warning', (warning) => {
+  code = 1
+  out(`warning: ${warning.stack}`)
+})
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => {
     isStopped = true
   })
+
+/** What the plan of a seed has, beside what all have. */
+const partsOf = ({ settings: { contract, frontKind, hasFront, hasGraphql } }: Plan): readonly string[] => [
+  contract,
+  ...(hasGraphql ? ['graphql'] : []),
+  ...(hasFront ? ['front', frontKind] : []),
+]
 
 const fail = async (seed: number, violation: string): Promise<void> => {
   code = 1
@@ -64,10 +78,12 @@ for (
   seed < first + Number(values.seeds) && cpuSeconds() < longest && !isStopped;
   seed += 1
 ) {
-  const outcome = await runPlan(planOf(seed), values.trace, values.history !== '')
+  const plan = planOf(seed)
+  if (values.with !== '' && !partsOf(plan).includes(values.with)) continue
+  const outcome = await runPlan(plan, values.trace, values.history !== '')
   if (outcome.history.length > 0) appendFileSync(values.history, outcome.history.join(''))
   seeds += 1
-  for (const name of ['steps', 'reads', 'hits', 'frontHits', 'writes', 'faults'] as const)
+  for (const name of ['steps', 'reads', 'hits', 'frontHits', 'writes', 'batches', 'faults'] as const)
     totals[name] += outcome[name]
   if (values.digests) out(`${seed} ${outcome.digest}`)
   if (values.trace) out(outcome.trace.join('\n'))

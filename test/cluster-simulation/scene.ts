@@ -1,7 +1,7 @@
 import { oneOf, type Random } from '../support/random.ts'
-import { items } from './interfaces.ts'
-import type { MemberSettings } from './member.ts'
+import type { MemberSettings } from './member-settings.ts'
 import type { Action } from './plan.ts'
+import { items } from './services/interface.ts'
 import { type WriteFate, writeFates } from './upstream.ts'
 
 // What stories are told with (stories.ts).
@@ -36,6 +36,8 @@ export const tools = ({ random, settings: { forgetAfterMs, leaseMs, refuses, tot
     does: 'write',
     slot: by,
     item,
+    verb: 'save',
+    way: 'rest',
     fate: fate ?? (random() < 0.7 ? 'answered' : oneOf(random, writeFates)),
   })
   return {

@@ -1,7 +1,7 @@
 import { oneOf } from '../support/random.ts'
-import { items } from './interfaces.ts'
 import type { Action } from './plan.ts'
 import { ledgerKeys, type Scene, type Story, tools } from './scene.ts'
+import { items } from './services/interface.ts'
 
 // Stories of writes that are carried out after the gateway has given them up, or after the process that sent them has ended.
 

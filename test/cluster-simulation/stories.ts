@@ -1,7 +1,7 @@
 import { oneOf } from '../support/random.ts'
-import { items } from './interfaces.ts'
 import type { Action, FaultAction } from './plan.ts'
 import { ledgerKeys, type Scene, type Story, type Told, tools } from './scene.ts'
+import { items } from './services/interface.ts'
 import { unknownWritesOfRedis, unknownWritesOfWorkers } from './stories-of-unknown-writes.ts'
 
 // Sequences of faults and requests, each near a window of the protocol that faults at random moments seldom meet.

@@ -1,9 +1,18 @@
 import { headerValue } from '../../src/http/headers/header-lines.ts'
 import type { Random } from '../support/random.ts'
 import { Connection } from './connection.ts'
-import { type Interface, items, type Shown } from './interfaces.ts'
 import type { Plan } from './plan.ts'
 import { servers } from './replaced/undici.ts'
+import {
+  type Interface,
+  type ItemState,
+  items,
+  type States,
+  type Verb,
+  type View,
+  type Way,
+} from './services/interface.ts'
+import { createBatchResponder, namesInBatch } from './upstream-batch.ts'
 import { world } from './world.ts'
 
 /**
@@ -26,15 +35,23 @@ export const writeFates = [
 ] as const
 export type WriteFate = (typeof writeFates)[number]
 
-type Write = {
+/** What a write does, how it is sent, and what happens to it. */
+export type WriteSpec = {
   readonly item: number
+  readonly verb: Verb
+  readonly way: Way
   readonly fate: WriteFate
+}
+
+export type Write = WriteSpec & {
   /** Time until it is carried out, within the time that its fate allows. */
   readonly share: number
   /** When it was first given to a connection. */
   sentAt: number
   /** The version that it has made so far; 0: it was not carried out. */
   version: number
+  /** Is the item gone since? */
+  isGone: boolean
   carriedOutAt: number
   /** The version that it had made when the gateway gave it up: what it does later is not acknowledged. */
   givenUp: number | undefined
@@ -42,27 +59,33 @@ type Write = {
 
 const nothing = Buffer.from('{}')
 
-/** A service of some items, each with a version, and a list of all. `changed` is called with each new version. */
+/** The content of a request that was read before it was sent. */
+const contentOf = (body: unknown): Buffer | undefined =>
+  typeof body === 'string' ? Buffer.from(body) : Buffer.isBuffer(body) ? body : undefined
+
+/** The items of services, each with a version, and lists of them. `changed` is called with each new version. */
 export const createUpstream = (
   { settings: { totalMs }, upstreamSlowness }: Pick<Plan, 'settings' | 'upstreamSlowness'>,
   service: Interface,
   changed: (item: number, version: number) => void,
 ) => {
   const random: Random = world.randomFor('upstream')
-  const versions = new Map<number, number>(items.map((item) => [item, 0]))
+  const states = new Map<number, ItemState>(items.map((item) => [item, { version: 0, isGone: false }]))
+  /** The last version of an item that was one of something that is gone. */
+  const goneVersions = new Map<number, number>()
   const writes = new Map<string, Write>()
 
-  const change = (item: number): number => {
-    const version = (versions.get(item) ?? 0) + 1
-    versions.set(item, version)
-    changed(item, version)
-    return version
+  const change = (item: number, verb: Verb): ItemState => {
+    const before = states.get(item) ?? { version: 0, isGone: false }
+    const isGone = verb === 'delete' || (verb === 'save' && before.isGone && !service.savesAnew)
+    const state = { version: before.version + 1, isGone }
+    states.set(item, state)
+    if (isGone) goneVersions.set(item, state.version)
+    changed(item, state.version)
+    return state
   }
-  const stateOf = (path: string): Shown | undefined => {
-    const shown = service.itemsAt(path)
-    if (shown === undefined || shown.length === 0) return undefined
-    return Object.fromEntries(shown.map((item) => [item, versions.get(item) ?? 0]))
-  }
+  const statesOf = (shown: readonly number[]): States =>
+    new Map([...states].filter(([item]) => shown.includes(item)))
 
   const respond = (
     connection: Connection,
@@ -71,8 +94,28 @@ export const createUpstream = (
     content: Buffer,
   ): void => connection.head(status, headers, () => connection.withHead(content))
 
-  const read = (connection: Connection, path: string, headers: readonly string[]): void => {
-    const state = stateOf(path)
+  /** `isSlow`: its content comes after the head, mostly whole. */
+  const respondWithView = (
+    connection: Connection,
+    view: View,
+    known: string | undefined,
+    isSlow: boolean,
+  ): void => {
+    const shown = statesOf(view.items)
+    const { status, headers, content } = view.rendered(shown)
+    const tag = `"${[...shown].map(([item, { version }]) => `${item}:${version}`)}"`
+    const head = status === 200 ? [...headers, 'ETag', tag] : headers
+    if (status === 200 && known === tag) connection.head(304, head, () => connection.complete())
+    else if (isSlow) {
+      const isWhole = random() < 0.9
+      connection.head(status, [...head, 'Content-Length', String(content.length)], () =>
+        connection.piece(content.subarray(0, isWhole ? content.length : 3), () =>
+          isWhole ? connection.complete() : connection.breaks(),
+        ),
+      )
+    } else respond(connection, status, head, content)
+  }
+  const read = (connection: Connection, view: View | undefined, headers: readonly string[]): void => {
     // What it shows is read at one moment of the time that it takes.
     const chance = random()
     if (chance < 0.02) {
@@ -83,33 +126,21 @@ export const createUpstream = (
       respond(connection, chance < 0.03 ? 500 : 503, service.writeHeaders, nothing)
       return
     }
-    if (state === undefined) {
+    if (view === undefined) {
       respond(connection, 404, [], nothing)
       return
     }
-    const tag = `"${JSON.stringify(state).replaceAll('"', '')}"`
-    const head = [...service.readHeaders(path), 'ETag', tag]
-    const content = service.content(path, state)
-    if (headerValue(headers, 'if-none-match') === tag) connection.head(304, head, () => connection.complete())
-    else if (chance < 0.15) {
-      const isWhole = random() < 0.9
-      connection.head(200, [...head, 'Content-Length', String(content.length)], () =>
-        connection.piece(content.subarray(0, isWhole ? content.length : 3), () =>
-          isWhole ? connection.complete() : connection.breaks(),
-        ),
-      )
-    } else respond(connection, 200, head, content)
+    respondWithView(connection, view, headerValue(headers, 'if-none-match'), chance < 0.15)
   }
 
   const carryOut = (write: Write): void => {
-    write.version = change(write.item)
+    Object.assign(write, change(write.item, write.verb))
     write.carriedOutAt = world.now
-    if (world.isTraced) world.note(`upstream: item ${write.item} has version ${write.version}`)
+    if (world.isTraced) world.note(`upstream: ${write.verb}, item ${write.item} has version ${write.version}`)
   }
   const written = service.writeHeaders
-  /** What a write made, as its response shows it. */
-  const result = ({ item, version }: Write): Buffer =>
-    service.content(service.item(item).targets[0] ?? '', { [item]: version })
+  const respondWith = (connection: Connection, { status, content }: ReturnType<Interface['written']>): void =>
+    respond(connection, status, written, content)
   /** Each piece comes after one more change; the end, or the break, after another one. */
   const respondInPieces = (write: Write, connection: Connection, left: number): void => {
     world.schedule(world.now + connection.delay(), undefined, 'upstream writes once more', () => {
@@ -122,12 +153,17 @@ export const createUpstream = (
       else connection.complete()
     })
   }
+  /** However long it was on its way. */
+  const carryOutLate = (write: Write): void => {
+    const at = Math.max(world.now, write.sentAt + write.share * totalMs * 1.8)
+    world.schedule(at, undefined, 'a late write', () => carryOut(write))
+  }
   /** The server has the whole request. */
   const respondToWrite = (write: Write, connection: Connection): void => {
     switch (write.fate) {
       case 'answered':
         carryOut(write)
-        respond(connection, 200, written, result(write))
+        respondWith(connection, service.written(write))
         return
       case 'streamed':
       case 'broken':
@@ -157,13 +193,7 @@ export const createUpstream = (
         connection.breaks()
         return
       case 'late':
-        // However long it was on its way.
-        world.schedule(
-          Math.max(world.now, write.sentAt + write.share * totalMs * 1.8),
-          undefined,
-          'a late write',
-          () => carryOut(write),
-        )
+        carryOutLate(write)
         return
       case 'partial':
         // Its end never comes.
@@ -171,30 +201,42 @@ export const createUpstream = (
     }
   }
 
-  servers.serve = ({ path = '', headers = [], body }, handler) => {
+  const respondToBatch = createBatchResponder({ service, carryOut, carryOutLate })
+
+  servers.serve = ({ method, path = '', headers = [], body }, handler) => {
     const lines = headers as readonly string[]
-    const write = writes.get(headerValue(lines, 'x-write') ?? '')
+    const content = contentOf(body)
+    const isBatch = method === 'POST' && path === service.batchTarget
+    const own = isBatch ? namesInBatch(content) : [headerValue(lines, 'x-write') ?? '']
+    const carried = own.flatMap((name) => writes.get(name) ?? [])
     const connection = new Connection(handler, random, upstreamSlowness, () => {
-      if (write !== undefined) write.givenUp = write.version
+      for (const write of carried) write.givenUp = write.version
     })
-    if (write !== undefined && write.sentAt === 0) write.sentAt = world.now
+    for (const write of carried) if (write.sentAt === 0) write.sentAt = world.now
+    const [write] = carried
     connection.open(body, {
       piece: () => {
         if (write?.fate !== 'partial') return
         carryOut(write)
         connection.breaks()
       },
-      whole: () => (write === undefined ? read(connection, path, lines) : respondToWrite(write, connection)),
+      whole: () => {
+        if (isBatch) respondToBatch(carried, connection)
+        else if (write === undefined) read(connection, service.viewOf({ target: path, content }), lines)
+        else respondToWrite(write, connection)
+      },
     })
   }
 
   return {
     change,
+    /** The last version of an item that was one of something that is gone; -1: it never was. */
+    goneVersion: (item: number): number => goneVersions.get(item) ?? -1,
     /** Registers a write before it is sent. */
-    expect: (name: string, item: number, fate: WriteFate): Write => {
+    expect: (name: string, spec: WriteSpec): Write => {
       const write: Write = {
-        ...{ item, fate, share: random(), sentAt: 0 },
-        ...{ version: 0, carriedOutAt: 0, givenUp: undefined },
+        ...{ ...spec, share: random(), sentAt: 0 },
+        ...{ version: 0, isGone: false, carriedOutAt: 0, givenUp: undefined },
       }
       writes.set(name, write)
       return write

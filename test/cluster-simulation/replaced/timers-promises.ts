@@ -1,5 +1,5 @@
 import { currentProcess, world } from '../world.ts'
-import { setTimeout as startTimer } from './globals.ts'
+import { clearTimeout, setTimeout as startTimer } from './globals.ts'
 
 export const setTimeout = <Value>(
   ms: number,
@@ -8,8 +8,15 @@ export const setTimeout = <Value>(
 ): Promise<Value> =>
   new Promise((resolve, reject) => {
     if (signal?.aborted === true) reject(signal.reason)
-    startTimer(() => resolve(value), ms)
-    signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+    const aborted = (): void => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = startTimer(() => {
+      signal?.removeEventListener('abort', aborted)
+      resolve(value)
+    }, ms)
+    signal?.addEventListener('abort', aborted, { once: true })
   })
 
 /** Other messages of the process may come first. */

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 // In the bundle this is the package itself: only this folder gets it.
 import { errors } from 'undici'
@@ -41,6 +41,7 @@ export class Pool {
 
 export type PurgeRequest = {
   readonly headers: Readonly<Record<string, string>>
+  readonly body: string | undefined
   /** The one that sends it. */
   readonly process: Process
 }
@@ -51,24 +52,37 @@ export type PurgeResponse = {
   readonly body: Readable
 }
 
-/** The cache in front of the gateways, which is sent purges. */
+type Responded = (status: number, headers: PurgeResponse['headers']) => void
+
+/** What is in front of the gateways, which is sent purges. */
 export const receivers = {
-  purge: (_: PurgeRequest, __: (response: PurgeResponse) => void, failed: (error: Error) => void): void =>
+  purge: (_: PurgeRequest, __: Responded, failed: (error: Error) => void): void =>
     failed(new Error('there is no simulated receiver')),
 }
+
+/** As Cloudflare says that it has done something. */
+const contentOf = (status: number): readonly Buffer[] =>
+  status === 204 ? [] : [Buffer.from(JSON.stringify({ success: status === 200 }))]
 
 /** Sends purges. */
 export class Client {
   request({
     headers,
+    body,
     signal,
   }: {
-    headers: PurgeRequest['headers']
-    signal: AbortSignal
+    readonly headers: PurgeRequest['headers']
+    readonly body: string | null
+    readonly signal: AbortSignal
   }): Promise<PurgeResponse> {
     return new Promise((resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
-      receivers.purge({ headers, process: currentProcess() }, resolve, reject)
+      const respond: Responded = (statusCode, responseHeaders) =>
+        resolve({
+          ...{ statusCode, headers: responseHeaders },
+          body: Readable.from(contentOf(statusCode), { objectMode: false }),
+        })
+      receivers.purge({ headers, body: body ?? undefined, process: currentProcess() }, respond, reject)
     })
   }
 

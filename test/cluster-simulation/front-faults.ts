@@ -83,7 +83,7 @@ export const frontFaults: readonly ProtocolFault[] = [
     'this.#add(error instanceof Restarted ? [this.#options.everything] : tags)',
     'if (error instanceof Restarted) this.#add([this.#options.everything])',
   ),
-  purgeTarget(
+  receiver(
     'front: a receiver that was restarted counts as informed',
     'if (isAnother && !informed.includes(this.#options.everything)) throw new Restarted()',
   ),

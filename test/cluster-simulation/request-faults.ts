@@ -34,7 +34,7 @@ export const requestFaults: readonly ProtocolFault[] = [
     'if (earlier !== undefined && mustKeepOrder(earlier, later, order)) waits.push(index)',
     'if (earlier !== undefined && mustKeepOrder(earlier, later, order)) waits.slice(index)',
   ),
-  of('batch/batch.ts')(
+  of('batch/send/collapse-reads.ts')(
     'batch: a read after a write is one with a read before it',
     '[item.method, item.path, item.query, item.headers, waits]',
     '[item.method, item.path, item.query, item.headers, waits?.length === -1]',

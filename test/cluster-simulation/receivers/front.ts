@@ -1,4 +1,4 @@
-import type { PurgeTargetConfig } from '../../../src/config/config.ts'
+import type { ReceiverConfig } from '../../../src/config/config.ts'
 import type { GatewayResponse } from '../../../src/http/message.ts'
 import { network } from '../redis/network.ts'
 import { type PurgeRequest, type PurgeResponse, receivers } from '../replaced/undici.ts'
@@ -8,7 +8,7 @@ import { world } from '../world.ts'
 export const settleMs = 50
 
 /** What stands in front of all gateways. */
-export type FrontKind = PurgeTargetConfig['type']
+export type FrontKind = ReceiverConfig['type']
 
 /** A reader asks for a target. */
 export type Lookup = {

@@ -155,11 +155,10 @@ export class Documents {
     return this.#knowsHashes ? this.#byHash.get(sha256)?.value : undefined
   }
 
-  /** Keeps the hash of a document, if it is one. Content decides: nobody can give a hash another document. */
+  /** Keeps the hash of a document, if it is one. Content decides: nobody can give a hash another document, nor a document its hash. */
   nameByHash(text: string, document: DocumentReading, sha256: string): boolean {
-    if (this.#byHash.has(sha256)) return true
     if (hash('sha256', text, 'hex') !== sha256) return false
-    this.#byHash.set(sha256, { value: document, bytes: sizeOf(document) })
+    if (!this.#byHash.has(sha256)) this.#byHash.set(sha256, { value: document, bytes: sizeOf(document) })
     return true
   }
 }

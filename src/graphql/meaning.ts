@@ -101,8 +101,10 @@ const ofBoth = (
   const isCertain = isPlain(text)
   const isNamed = documents.nameByHash(text, isCertain ? reading : { kind: 'unparsable' }, sha256)
   const meaning = ofReading(request, reading)
-  if (meaning.kind !== 'query' || (isCertain && isNamed)) return meaning
-  return undetermined(!isCertain || (reading.kind === 'parsed' && !hasOnlyQueries(reading)))
+  if (meaning.kind === 'mutation') return meaning
+  // Servers may know the hash of another document, and execute that.
+  const isSure = isNamed && (isCertain || meaning.kind !== 'query')
+  return isSure ? meaning : undetermined(true)
 }
 
 /** What a request asks for. A hash stands for the document that some client has sent with it. */

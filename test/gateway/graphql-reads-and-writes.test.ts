@@ -278,6 +278,18 @@ describe('a persisted document', () => {
     await post({ query: posts, extensions: other })
     expect((await post({ extensions: other })).status).toContain('fwd=method')
   })
+
+  test.each([
+    ['mutation', 'mutation { setTitle(id: "none", title: "known") { id } }'],
+    ['query with a comment', '{ posts { title } } # known'],
+  ])('with the known hash of a %s is no read: servers may execute either', async (_, document) => {
+    const known = {
+      persistedQuery: { version: 1, sha256Hash: createHash('sha256').update(document).digest('hex') },
+    }
+    await post({ query: document, extensions: known })
+    await post({ query: posts })
+    expect((await post({ query: posts, extensions: known })).status).toContain('fwd=method')
+  })
 })
 
 describe('with `persisted: ask`, a hash that Trellis does not know, as after a restart', () => {

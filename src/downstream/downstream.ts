@@ -60,16 +60,13 @@ export type ServiceDownstream = Downstream & {
   close(): Promise<void>
 }
 
-export const createDownstream = (options: DownstreamOptions): ServiceDownstream => {
-  const { service, config, clock, random, report } = options
-  const tags = outwardTagsOf(service, config, options.tagOfAll)
-  const { everything } = tags
-  /** Until they have been sent every invalidation. */
-  let isLagging = true
-  const changed = (): void => {
-    isLagging = receivers.some((receiver) => receiver.isLagging)
-  }
-  const receivers = config.receivers.map((receiverConfig, at) => {
+/** Each has the name of its type, and a number from the second of a type on. */
+const createReceivers = (
+  { service, config, clock, random, report }: DownstreamOptions,
+  everything: string,
+  changed: () => void,
+): readonly Receiver[] =>
+  config.receivers.map((receiverConfig, at) => {
     const before = config.receivers.slice(0, at).filter(({ type }) => type === receiverConfig.type).length
     const name = before === 0 ? receiverConfig.type : `${receiverConfig.type}-${before + 1}`
     const facts = { config: receiverConfig, service, receiver: name, changed }
@@ -81,6 +78,17 @@ export const createDownstream = (options: DownstreamOptions): ServiceDownstream 
       joined: (instance) => instance.enqueue([everything]),
     })
   })
+
+export const createDownstream = (options: DownstreamOptions): ServiceDownstream => {
+  const { service, config, report } = options
+  const tags = outwardTagsOf(service, config, options.tagOfAll)
+  const { everything } = tags
+  /** Until they have been sent every invalidation. */
+  let isLagging = true
+  const changed = (): void => {
+    isLagging = receivers.some((receiver) => receiver.isLagging)
+  }
+  const receivers = createReceivers(options, everything, changed)
   const instances = (): readonly ReceiverInstance[] => receivers.flatMap((receiver) => receiver.instances)
   /** What is sent once more: in the next turn, and in the one after that. */
   let [next, later] = [new Set<string>(), new Set<string>()]

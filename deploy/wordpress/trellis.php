@@ -612,6 +612,33 @@ final class Trellis_Known_Code {
 		return isset( self::COUNTLESS[ $owner ] ) && ( 'ACF_Rest_Api' !== $owner || self::shows_stored_values() ) ? self::COUNTLESS[ $owner ] : '';
 	}
 
+	/** What a callback calls without a hook, and other code may register: variables of titles of Yoast SEO, types of fields of ACF. Null when unknown. */
+	public static function registered_with( $callback ) {
+		try {
+			switch ( self::owner_of( $callback ) ) {
+				case 'Yoast\WP\SEO\Routes\Yoast_Head_REST_Field':
+					$variables = Closure::bind(
+						function () {
+							return static::$external_replacements;
+						},
+						null,
+						'WPSEO_Replace_Vars'
+					);
+					return array_filter( $variables(), 'is_callable' );
+				case 'ACF_Rest_Api':
+					$formats = array();
+					foreach ( acf()->fields->get_field_types() as $type ) {
+						$formats[] = array( $type, 'format_value_for_rest' );
+					}
+					return array_filter( $formats, 'is_callable' );
+				default:
+					return array();
+			}
+		} catch ( Throwable $error ) {
+			return null;
+		}
+	}
+
 	/** ACF shows whole terms, with their numbers, in its other format. */
 	private static function shows_stored_values() {
 		return empty( $_GET['acf_format'] ) && function_exists( 'acf_get_setting' ) && 'light' === acf_get_setting( 'rest_api_format' );
@@ -1203,12 +1230,12 @@ final class Trellis_Changes {
 		$new       = array();
 		foreach ( null === $condition ? array() : array_keys( $known ) as $column ) {
 			$at  = array_search( $column, $columns, true );
-			$set = preg_match_all( '/(?:^|,)\s*(?:\w+\.)?`?' . $column . '`?\s*=/i', $update );
+			$set = preg_match_all( '/(?:^|,)\s*(?:`?\w+`?\s*\.\s*)?`?' . $column . '`?\s*=/i', $update );
 			if ( 0 === $set ) {
 				continue;
 			}
 			$new[ $column ] = false === $at ? null : $this->unquote( $row[ $at ] );
-			if ( false === $at || $set !== preg_match_all( '/(?:^|,)\s*(?:\w+\.)?`?' . $column . '`?\s*=\s*VALUES\s*\(\s*`?' . $column . '`?\s*\)\s*(?=,|;|$)/i', $update ) || null === $new[ $column ] && 'NULL' !== strtoupper( $row[ $at ] ) ) {
+			if ( false === $at || $set !== preg_match_all( '/(?:^|,)\s*(?:`?\w+`?\s*\.\s*)?`?' . $column . '`?\s*=\s*VALUES\s*\(\s*`?' . $column . '`?\s*\)\s*(?=,|;|$)/i', $update ) || null === $new[ $column ] && 'NULL' !== strtoupper( $row[ $at ] ) ) {
 				return null;
 			}
 		}
@@ -1308,7 +1335,7 @@ final class Trellis_Changes {
 		}
 		$moved = array();
 		foreach ( 'UPDATE' === $verb && $known ? array_keys( $known ) : array() as $column ) {
-			if ( preg_match( '/(?:^|,)\s*(?:\w+\.)?`?' . $column . '`?\s*=\s*(\d+|' . self::STRING . '|NULL)?\s*(,|$)?/is', $set, $part ) ) {
+			if ( preg_match( '/(?:^|,)\s*(?:`?\w+`?\s*\.\s*)?`?' . $column . '`?\s*=\s*(\d+|' . self::STRING . '|NULL)?\s*(,|$)?/is', $set, $part ) ) {
 				if ( ! isset( $part[2] ) ) {
 					// An expression.
 					$known = null;
@@ -3094,6 +3121,10 @@ final class Trellis_Tags {
 				return true;
 			}
 			$hooks[ $names ] = $this->plugin_of( $callback );
+			$others          = Trellis_Known_Code::registered_with( $callback );
+			if ( null === $others || array_diff( array_map( array( $this, 'plugin_of' ), $others ), array( $hooks[ $names ] ) ) ) {
+				return true;
+			}
 		}
 		foreach ( $hooks as $names => $plugin ) {
 			if ( '' === $plugin || $this->callbacks_of( preg_grep( $names, array_keys( $GLOBALS['wp_filter'] ) ), $plugin ) ) {
@@ -3929,6 +3960,10 @@ final class Trellis_Tags {
 	}
 
 	private function read_posts( $sql, $value, $prefix ) {
+		if ( 1 < preg_match_all( "/(?:\\b(?:FROM|JOIN)\\s+|,\\s*)$prefix(?:\\d+_)?posts\\b(?!\\s*\\.)/i", $sql ) ) {
+			// Of posts and others beside them, such as their parents, conditions bound one or the other.
+			$value = '__return_null';
+		}
 		$table = "(?:{$prefix}(?:\\d+_)?posts\\.|p\\.)?";
 		// Names that the statement gives to tables and values are none of columns.
 		preg_match_all( "/\\b(?:FROM|JOIN)\\s+$prefix(?:\\d+_)?(?:posts|term_relationships)\\s+AS\\s+(\\w+)/i", $sql, $aliases );
@@ -4007,6 +4042,9 @@ final class Trellis_Tags {
 	/** The values to which a condition bounds a column; null when it may have any. */
 	private function values_of( $condition, $columns, $strings ) {
 		$text = $this->unwrap( $condition );
+		if ( preg_match( '/\|\||\b(?:XOR|CASE)\b/i', $text ) ) {
+			return null;
+		}
 		foreach ( array( 'OR', 'AND' ) as $word ) {
 			$parts = $this->split( $text, $word );
 			if ( count( $parts ) < 2 ) {

@@ -25,8 +25,13 @@ const statements = {
     'SELECT h.amount FROM wp_sales AS s INNER JOIN wp_holds AS h ON s.id = h.order_id WHERE s.id IN (1, 3)',
   posts: 'SELECT h.amount FROM wp_holds h LEFT JOIN wp_posts p ON h.order_id = p.ID WHERE h.product_id = 5',
   either: `${held} s.status = 'pending' OR h.product_id = 5`,
+  xor: `${held} h.product_id = 5 AND s.status = 'pending' XOR h.order_id = 3`,
+  pipes: `${held} h.product_id = 5 AND s.status = 'pending' || h.order_id = 3`,
+  case: `${held} CASE WHEN h.amount = 9 AND h.product_id = 5 AND s.amount = 9 THEN 0 ELSE 1 END`,
   amounts: 'SELECT h.amount FROM wp_holds h JOIN wp_sales s ON h.amount = s.amount WHERE h.product_id = 5',
   inner: `${held} h.product_id = 5 AND h.order_id IN (SELECT id FROM wp_sales)`,
+  parents:
+    "SELECT p.ID FROM wp_posts p INNER JOIN wp_posts AS parent ON p.post_parent = parent.ID WHERE p.post_type = 'attachment' AND p.post_status = 'inherit' AND parent.post_status = 'publish'",
   third: `${held} h.product_id = 5 UNION SELECT amount FROM wp_holds`,
 } as const
 
@@ -64,7 +69,13 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
     const listed = (kind: string): string => new RegExp(`;${kind}=([^;]*)`).exec(tags)?.[1] ?? ''
     const whole = ['holds', 'sales'].filter((table) => listed('x').split(',').includes(table))
     const rows = listed('r').split(',').toSorted()
-    return { rows, posts: listed('p'), whole, maxAge: response.headers.get('trellis-max-age') }
+    return {
+      rows,
+      posts: listed('p'),
+      lists: listed('q').split(','),
+      whole,
+      maxAge: response.headers.get('trellis-max-age'),
+    }
   }
 
   test.each<[keyof typeof statements, readonly string[]]>([
@@ -85,10 +96,19 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
   test.each<[keyof typeof statements, readonly string[]]>([
     ['either', ['holds', 'sales']],
     ['amounts', ['holds', 'sales']],
+    ['xor', ['holds', 'sales']],
+    ['pipes', ['holds', 'sales']],
+    ['case', ['holds', 'sales']],
     ['inner', ['holds', 'sales']],
     ['third', ['holds', 'sales']],
   ])('any other statement of two tables (%s) names both as a whole', async (name, whole) => {
     expect(await read(name)).toMatchObject({ rows: [''], whole })
+  })
+
+  test('a list of posts beside their parents depends on posts of any type and status', async () => {
+    const { lists } = await read('parents')
+    expect(lists.filter((list) => list.startsWith('s') && list.endsWith(':any:any'))).toHaveLength(1)
+    expect(lists.filter((list) => list.includes(':attachment:'))).toEqual([])
   })
 
   test('what is compared with the clock bounds a response until the first of these rows is over', async () => {
@@ -137,6 +157,9 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
     expect(await rowsOf(`${again} text = VALUES(text)`)).toEqual(both)
     expect(await rowsOf(`${again} word_id = VALUES(word_id)`)).toEqual(both)
     expect(await rowsOf(`${again} word_id = 9`)).toEqual(['whole'])
+    expect(await rowsOf(`${again} \`wp_cards\`.\`word_id\` = 10`)).toEqual(['whole'])
+    const moved = 'UPDATE wp_cards SET `wp_cards`.`word_id` = 11 WHERE owner_id = 3'
+    expect(await rowsOf(moved)).toEqual(expect.arrayContaining(['word_id:10', 'word_id:11']))
     const text = "INSERT INTO wp_cards (owner_id, text) VALUES (4, 'ON DUPLICATE KEY UPDATE word_id = 1')"
     expect(await rowsOf(text)).toContain('owner_id:4')
   })

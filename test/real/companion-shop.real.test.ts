@@ -9,14 +9,33 @@ import { type RealSite, startRealSite } from './sites/start-real-site.ts'
 
 const root = '/index.php/wp-json'
 
-/** Of another plugin: `?adds=` names a hook of titles or a field, which shows how many posts the first category of the site has. */
+/** Of another plugin: `?adds=` names a hook of titles, a field, a variable of titles or a type of fields, which shows how many posts the first category of the site has. */
 const adding = `<?php if ( isset( $_GET['adds'] ) ) {
 	function shows_number( $text ) {
 		return is_string( $text ) ? $text . get_term( get_terms( 'category', array( 'hide_empty' => false ) )[0] )->count : $text;
 	}
-	'field' === $_GET['adds'] ? add_action( 'rest_api_init', function () {
-		register_rest_field( 'post', 'numbers', array( 'get_callback' => function () { return shows_number( '' ); } ) );
-	} ) : add_filter( $_GET['adds'], 'shows_number' );
+	if ( 'field' === $_GET['adds'] ) {
+		add_action( 'rest_api_init', function () {
+			register_rest_field( 'post', 'numbers', array( 'get_callback' => function () { return shows_number( '' ); } ) );
+		} );
+	} elseif ( 'variable' === $_GET['adds'] ) {
+		add_action( 'wpseo_register_extra_replacements', function () {
+			wpseo_register_var_replacement( '%%number_of_posts%%', function () { return shows_number( '' ); } );
+		} );
+	} elseif ( 'type' === $_GET['adds'] ) {
+		add_action( 'acf/include_field_types', function () {
+			acf_register_field_type( new class() extends acf_field {
+				public function initialize() {
+					$this->name = 'numbers';
+				}
+				public function format_value_for_rest( $value, $post_id, array $field ) {
+					return shows_number( '' );
+				}
+			} );
+		} );
+	} else {
+		add_filter( $_GET['adds'], 'shows_number' );
+	}
 }`
 
 const address = {
@@ -173,7 +192,14 @@ describeSite('what responses of a shop depend on (WooCommerce, Yoast SEO, ACF)',
     const isKept = (query: string): Promise<boolean> => kept(`/wp/v2/posts/${id}${query}`, publish)
     expect(await isKept('')).toBe(true)
     expect(await isKept('?_embed=1')).toBe(true)
-    for (const query of ['adds=the_title', 'adds=wpseo_title', 'adds=acf/load_value', 'adds=field'])
+    for (const query of [
+      'adds=the_title',
+      'adds=wpseo_title',
+      'adds=acf/load_value',
+      'adds=field',
+      'adds=variable',
+      'adds=type',
+    ])
       expect(await isKept(`?${query}`), query).toBe(false)
     // ACF shows whole terms in this format.
     expect(await isKept('?acf_format=standard')).toBe(false)

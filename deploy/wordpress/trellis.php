@@ -3502,6 +3502,13 @@ final class Trellis_Tags {
 			$query
 		);
 		$sql = rtrim( preg_replace( '~/\*.*?\*/~s', ' ', str_replace( '`', '', (string) $sql ) ), "; \t\r\n" );
+		$sql = (string) preg_replace_callback(
+			"/(?<![\\w$])$prefix(\\w+)/i",
+			function ( $found ) {
+				return $GLOBALS['wpdb']->base_prefix . Trellis_Known_Tables::known_name( $found[1] );
+			},
+			$sql
+		);
 		preg_match_all( "/(?<![\\w$])$prefix(?:\\d+_)?(\\w+)|\\b(?:FROM|JOIN)\\s+(?!$prefix)(\\w+)/i", $sql, $found );
 		$names = array_map( array( 'Trellis_Known_Tables', 'known_name' ), array_filter( array_merge( $found[1], $found[2] ) ) );
 		if ( 1 === count( $names ) && $this->read_rows( (string) reset( $names ), $sql, $strings, $prefix ) ) {
@@ -3518,7 +3525,7 @@ final class Trellis_Tags {
 			}
 			preg_match_all( "/(?<![\\w$])$prefix(?:(\\d+)_)?(\\w+)/i", $sql, $found, PREG_SET_ORDER );
 			foreach ( $found as list( , $blog, $name ) ) {
-				if ( ! in_array( Trellis_Known_Tables::known_name( $name ), Trellis_Changes::GLOBAL_TABLES, true ) ) {
+				if ( ! in_array( $name, Trellis_Changes::GLOBAL_TABLES, true ) ) {
 					$this->blogs[ '' === $blog ? 1 : (int) $blog ] = true;
 				}
 			}

@@ -47,7 +47,7 @@ const plugin = `<?php add_action( 'init', function () {
 	}
 	if ( isset( $_GET['upper'] ) ) {
 		add_action( 'rest_api_init', function () {
-			$GLOBALS['wpdb']->get_results( $_GET['upper'] ? 'SELECT * FROM WP_ACME WHERE owner_id = 5' : "SELECT NAME FROM Wp_Acme WHERE name = 'x'" );
+			$GLOBALS['wpdb']->get_results( array( "SELECT NAME FROM Wp_Acme WHERE name = 'x'", 'SELECT * FROM WP_ACME WHERE owner_id = 5', "SELECT ID FROM WP_POSTS WHERE post_type = 'shelf'", 'SELECT name FROM Wp_Terms WHERE term_id = 97' )[ (int) $_GET['upper'] ] );
 		} );
 	}
 	if ( isset( $_GET['acme'] ) ) {
@@ -95,6 +95,8 @@ describeWith('php', 'rows of tables of plugins', () => {
   test.each([
     ['WP_ACME', '1', 'r=acme:owner_id:5'],
     ['Wp_Acme', '0', ',acme'],
+    ['WP_POSTS', '2', ':shelf:any'],
+    ['Wp_Terms', '3', '97'],
   ])('a response names the table that SQL calls %s as any other', async (_name, upper, named) => {
     const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?upper=${upper}`)
     expect(response.headers.get('trellis-tags')).toContain(named)

@@ -3083,7 +3083,7 @@ final class Trellis_Tags {
 	const HANDING_ON = array( 'PLL_Translated_Term::_prime_terms_cache' );
 
 	/** Where plugins add to what these show. */
-	const ADDING = array( 'the_content', 'the_excerpt', 'get_the_excerpt', 'the_title', 'post_class', 'rest_post_dispatch', 'rest_request_after_callbacks' );
+	const ADDING = array( 'the_content', 'the_excerpt', 'get_the_excerpt', 'the_title', 'post_class', 'rest_dispatch_request', 'rest_request_after_callbacks', 'rest_post_dispatch', 'rest_pre_echo_response' );
 
 	/** Whether a plugin, a shortcode or a dynamic block may have added anything to the answer. */
 	private function is_added_to() {
@@ -3155,7 +3155,7 @@ final class Trellis_Tags {
 		foreach ( $hooks as $hook ) {
 			foreach ( isset( $wp_filter[ $hook ] ) && ! empty( $wp_filters[ $hook ] ) ? $wp_filter[ $hook ]->callbacks : array() as $callbacks ) {
 				foreach ( $callbacks as $callback ) {
-					$is_known = $this->is_of_wordpress( $callback['function'] ) || '' !== $plugin && $plugin === $this->plugin_of( $callback['function'] );
+					$is_known = array( $this, 'send' ) === $callback['function'] || $this->is_of_wordpress( $callback['function'] ) || '' !== $plugin && $plugin === $this->plugin_of( $callback['function'] );
 					if ( ! $is_known && ! $this->is_plain_code( $callback['function'] ) ) {
 						$all[] = $callback['function'];
 					}

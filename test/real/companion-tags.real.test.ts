@@ -183,6 +183,17 @@ describeWith('php', 'the tags of answers', () => {
     expect(await isPlain('/wp/v2/posts/10?_embed=1&field=category')).toBe(false)
   })
 
+  test('what a plugin hooks to the whole response, or to what makes it, adds to it', async () => {
+    const whole = `<?php if ( isset( $_GET['whole'] ) ) { add_filter( $_GET['whole'], function ( $given ) { $GLOBALS['acme_name'] = get_the_author_meta( 'display_name', 1 ); return $given; } ); }`
+    await writeFile(`${site.site}/wp-content/mu-plugins/zz-whole.php`, whole)
+    expect((await read('/wp/v2/posts/10')).tags?.text).toContain(';plain;')
+    for (const hook of ['rest_pre_echo_response', 'rest_dispatch_request', 'rest_post_dispatch']) {
+      const { tags } = await read(`/wp/v2/posts/10?whole=${hook}`)
+      expect(tags?.text, hook).not.toContain(';plain;')
+      expect(tags?.text, hook).toMatch(/;u=1[,;]/)
+    }
+  })
+
   test('the parents of terms are known by the changes of terms, not by the option that memoizes them', async () => {
     const hierarchy = `<?php if ( isset( $_GET['parents'] ) ) { add_action( 'rest_api_init', function () { _get_term_hierarchy( 'category' ); } ); }`
     await writeFile(`${site.site}/wp-content/mu-plugins/zz-parents.php`, hierarchy)

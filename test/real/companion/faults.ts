@@ -31,7 +31,7 @@ const ofTags: readonly Fault[] = [
   ),
   fault(
     'additions: filters of texts are not seen',
-    "const ADDING = array( 'the_content', 'the_excerpt', 'get_the_excerpt', 'the_title', 'post_class', 'rest_post_dispatch', 'rest_request_after_callbacks' );",
+    "const ADDING = array( 'the_content', 'the_excerpt', 'get_the_excerpt', 'the_title', 'post_class', 'rest_dispatch_request', 'rest_request_after_callbacks', 'rest_post_dispatch', 'rest_pre_echo_response' );",
     'const ADDING = array();',
   ),
   fault(

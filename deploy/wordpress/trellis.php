@@ -3085,6 +3085,9 @@ final class Trellis_Tags {
 	/** Where plugins add to what these show. */
 	const ADDING = array( 'the_content', 'the_excerpt', 'get_the_excerpt', 'the_title', 'post_class', 'rest_dispatch_request', 'rest_request_after_callbacks', 'rest_post_dispatch', 'rest_pre_echo_response' );
 
+	/** Where plugins change addresses of posts, to which they may add the author. */
+	const ADDRESSING = array( 'pre_post_link', 'post_link', 'page_link', 'attachment_link', 'post_type_link' );
+
 	/** Whether a plugin, a shortcode or a dynamic block may have added anything to the answer. */
 	private function is_added_to() {
 		return $this->is_added_to || array() !== $this->fields() || $this->is_filtered( $this->adding_hooks() );
@@ -4194,7 +4197,7 @@ final class Trellis_Tags {
 		$is_own   = ! $this->is_added_to() && ! did_action( 'switch_blog' );
 		$is_countless = $this->is_only_of( self::COUNTLESS ) && ! preg_grep( '/^[tn]:(?!wp_theme$)/', array_keys( $this->queries ) );
 		$is_plain     = $is_own && $is_countless;
-		if ( $is_plain && $this->is_only_of( self::AUTHORLESS ) && 0 === get_current_user_id() && false === strpos( (string) get_option( 'permalink_structure' ), '%author%' ) ) {
+		if ( $is_plain && $this->is_only_of( self::AUTHORLESS ) && 0 === get_current_user_id() && false === strpos( (string) get_option( 'permalink_structure' ), '%author%' ) && ! $this->is_filtered( self::ADDRESSING ) ) {
 			unset( $this->ids['u'] );
 		}
 		$is_core = $is_own && $this->is_only_of( array_merge( self::COUNTLESS, self::UNSTRUCTURED ) );

@@ -194,6 +194,14 @@ describeWith('php', 'the tags of answers', () => {
     }
   })
 
+  test('where a plugin makes addresses of posts, with the name of an author, a response names him', async () => {
+    const address = `<?php isset( $_GET['address'] ) && add_filter( $_GET['address'], function ( $link ) { return $link . '?by=' . get_the_author_meta( 'user_nicename', 1 ); } );`
+    await writeFile(`${site.site}/wp-content/mu-plugins/zz-address.php`, address)
+    expect((await read('/wp/v2/posts/10')).tags?.text).not.toContain(';u=')
+    expect((await read('/wp/v2/posts/10?address=post_link')).tags?.text).toMatch(/;u=1[,;]/)
+    expect((await read('/wp/v2/pages?address=page_link')).tags?.text).toMatch(/;u=1[,;]/)
+  })
+
   test('the parents of terms are known by the changes of terms, not by the option that memoizes them', async () => {
     const hierarchy = `<?php if ( isset( $_GET['parents'] ) ) { add_action( 'rest_api_init', function () { _get_term_hierarchy( 'category' ); } ); }`
     await writeFile(`${site.site}/wp-content/mu-plugins/zz-parents.php`, hierarchy)

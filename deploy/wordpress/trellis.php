@@ -934,7 +934,7 @@ final class Trellis_Changes {
 		$at_owner = array_search( $owner, $columns, true );
 		$at_name  = '' === $named ? false : array_search( $named, $columns, true );
 		$rows     = $this->tuples( $values, count( $columns ) );
-		$may_hit  = 'REPLACE' === $verb || false !== stripos( $values, 'ON DUPLICATE KEY' );
+		$may_hit  = 'REPLACE' === $verb || '' !== $this->on_duplicate( $values );
 		if ( null === $rows || $may_hit && $owner !== $key && ( in_array( $key, $columns, true ) || 'term_taxonomy' === $table ) ) {
 			// A row of another owner may be replaced.
 			$this->whole( $site, $table );
@@ -1214,9 +1214,12 @@ final class Trellis_Changes {
 	/** What an INSERT does with a row that has one of its keys: `ON DUPLICATE KEY UPDATE` and its assignments; '' for nothing, null when it is not plain. */
 	private function on_duplicate( $values ) {
 		$plain = $this->mask( $values );
-		$count = null === $plain ? 2 : preg_match_all( '/\bON\s+DUPLICATE\s+KEY\s+UPDATE\b/i', $plain, $found, PREG_OFFSET_CAPTURE );
-		$text  = 1 === $count ? substr( $plain, $found[0][0][1] + strlen( $found[0][0][0] ) ) : '';
-		return $count > 1 || false !== stripos( $text, 'SELECT' ) ? null : $text;
+		$count = null === $plain ? 2 : preg_match_all( '/\bDUPLICATE\b/i', $plain );
+		if ( 0 === $count ) {
+			return '';
+		}
+		$is_plain = 1 === $count && preg_match( '/\bON\s+DUPLICATE\s+KEY\s+UPDATE\b(.*)$/is', $plain, $part ) && false === stripos( $part[1], 'SELECT' );
+		return $is_plain ? $part[1] : null;
 	}
 
 	/**

@@ -145,6 +145,7 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
     [`${hold} SELECT 9, ( SELECT MAX(id) FROM wp_sales ), 1, NOW() FROM DUAL`, ['whole']],
     [`${hold} VALUES (8, 5, 3, NOW()), (8, 6, 3, NOW()) ${update}`, ['whole']],
     [`${hold} VALUES (8, 5, 3, NOW()) ON DUPLICATE KEY UPDATE product_id = product_id + 20`, ['whole']],
+    [`${hold} VALUES (8, 5, 4, NOW()) ON /* as ever */ DUPLICATE KEY UPDATE product_id = 40`, ['whole']],
   ])('%s is a change of its row', async (sql, rows) => {
     expect(await rowsOf(sql)).toEqual(rows)
   })
@@ -167,6 +168,12 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
   test('where a key has a part of a column, an INSERT that may update a row is a change of the whole table', async () => {
     const sql = "INSERT INTO wp_parts (owner_id, text) VALUES ('oak', 'a') ON DUPLICATE KEY UPDATE text = 'b'"
     expect(await rowsOf(sql)).toEqual(['whole'])
+  })
+
+  test('an INSERT that may update a row of WordPress is a change of the whole table, however it is written', async () => {
+    const sql =
+      "INSERT INTO wp_postmeta (meta_id, post_id, meta_key, meta_value) VALUES (1, 10, 'a', 'b') ON DUPLICATE\n KEY UPDATE meta_value = 'c'"
+    expect(await changesOf(sql)).toContainEqual(expect.objectContaining({ kind: 'table', name: 'postmeta' }))
   })
 
   test('a row that another request inserts right before, and this one updates, is a change of the whole table', async () => {

@@ -39,7 +39,7 @@ const pageOf = (results: readonly Result[]): string => {
 
 Would the simulation of the cluster find a fault in a lease, an epoch, an order of steps, a note, a fence, a purge? Written by \`npm run simulate:cluster -- --plant\`. Each fault is a part of the text of src that is removed or weakened ([the list](../../test/cluster-simulation/protocol-faults.ts)); the command then runs seeds from 1 on, until a read is older than an acknowledged write, for at most a minute (\`--seconds\`) of processor time, the seconds in the table. It keeps what was found before; \`--only NAME\` looks for one again, \`--first SEED\` from there. A change of the plans gives each seed another meaning: look for all again, in a few minutes of a machine with nothing else to do, with \`--only :\`. What no read can show, mostly since another step guards the same, tests of single steps find: \`npm run simulate:cluster -- --plant --by-tests\` plants each and runs its test. [What is simulated](scale.md#simulated).
 
-${all} faults: ${found.length} found by the simulation (${former.length} of them with former plans of the seeds, and not again within 12 seconds beside other work), ${byTests.length} by a test of the step, ${missed.length} not found: ${share} % found.
+${all} faults: ${found.length} found by the simulation (${former.length} of them with former plans of the seeds, and not looked for or not found again since), ${byTests.length} by a test of the step, ${missed.length} not found: ${share} % found.
 
 | fault | seed | seconds |
 | --- | --- | --- |

@@ -157,7 +157,11 @@ describeWith('php', 'the log of the WordPress companion', () => {
     test('a change of a post has its values, and an option counts as changed', async () => {
       const end = await begin(`update_option( 'beside', uniqid() );`)
       expect(await renamed('beside options')).toMatchObject([
-        { before: { status: 'publish' }, after: { status: 'publish', texts: ['title', 'modified'] } },
+        // `modified` too, unless it was last changed in the same second.
+        {
+          before: { status: 'publish' },
+          after: { status: 'publish', texts: expect.arrayContaining(['title']) },
+        },
       ])
       const code = `update_option( 'kept', 'x' ); update_option( 'kept', 'y' ); update_option( 'kept', 'x' );`
       await site.php(code)

@@ -3747,11 +3747,12 @@ final class Trellis_Tags {
 	/** A row that is compared with the clock counts until its time comes, without a write. */
 	private function bound_join( $table, $column, $ids, $alias, $where ) {
 		$clock = '(?:NOW\s*\(\s*\)|CURRENT_TIMESTAMP(?:\s*\(\s*\))?)';
-		if ( ! preg_match( "/\\b(?:$clock|\\w*(?:DATE|TIME|TIMESTAMP)\\s*\\()/i", $where ) ) {
+		$times = preg_match_all( "/\\b(?:$clock|(?:CURRENT_|LOCAL|UTC_)(?:DATE|TIME|TIMESTAMP)\\b|\\w*(?:DATE|TIME|TIMESTAMP)\\s*\\()/i", $where );
+		if ( 0 === $times ) {
 			return;
 		}
 		$name = $GLOBALS['wpdb']->base_prefix . $table;
-		$rows = 1 === preg_match_all( "/\\b(?:$clock|\\w*(?:DATE|TIME|TIMESTAMP)\\s*\\()/i", $where ) && preg_match( "/(?<![\\w$.])$alias\\.(\\w+)\\s*[<>]=?\\s*$clock/i", $where, $part )
+		$rows = 1 === $times && preg_match( "/(?<![\\w$.])$alias\\.(\\w+)\\s*[<>]=?\\s*$clock/i", $where, $part )
 			? $this->log->query( "SELECT UNIX_TIMESTAMP(MIN(`$part[1]`)) - UNIX_TIMESTAMP(NOW()) AS seconds FROM `$name` WHERE " . self::in_ids( $column, $ids ) . " AND `$part[1]` > NOW()" )
 			: false;
 		if ( ! $rows || null !== $rows[0]->seconds ) {

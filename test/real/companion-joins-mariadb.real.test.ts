@@ -21,6 +21,8 @@ const statements = {
   ended: `${held} s.status = 'pending' AND h.expires > NOW() AND h.product_id = 6`,
   none: `${held} h.expires > NOW() AND h.product_id = 7`,
   hour: `${held} HOUR(h.expires) > HOUR(NOW()) AND h.product_id = 6`,
+  day: `${held} h.expires > CURRENT_DATE AND h.product_id = 6`,
+  utc: `${held} h.expires > UTC_TIMESTAMP AND h.product_id = 6`,
   reversed:
     'SELECT h.amount FROM wp_sales AS s INNER JOIN wp_holds AS h ON s.id = h.order_id WHERE s.id IN (1, 3)',
   posts: 'SELECT h.amount FROM wp_holds h LEFT JOIN wp_posts p ON h.order_id = p.ID WHERE h.product_id = 5',
@@ -117,7 +119,7 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
     expect(maxAge).toBeLessThanOrEqual(3600)
     expect((await read('ended')).maxAge).toBeNull()
     expect((await read('none')).maxAge).toBeNull()
-    expect((await read('hour')).maxAge).toBe('60')
+    for (const name of ['hour', 'day', 'utc'] as const) expect((await read(name)).maxAge).toBe('60')
   })
 
   const changesOf = async (sql: string, code = ''): Promise<readonly Change[]> => {

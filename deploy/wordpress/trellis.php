@@ -2732,6 +2732,9 @@ final class Trellis_Tags {
 	/** With the other fields of WordPress it fits into the 4 KiB that nginx keeps for a head, unless `fastcgi_buffer_size` is more. */
 	const MAX_BYTES = 2500;
 
+	/** Longer ones are packed. */
+	const MAX_PLAIN_BYTES = 1400;
+
 	/** Each id stands for one in each blog. */
 	const MAX_BLOGS = 4;
 
@@ -4225,7 +4228,7 @@ final class Trellis_Tags {
 		$letters = array( 'p', 't', 'u', 'c' );
 		$names   = array( 'list' => $this->lists, 'q' => $this->post_lists( false ), 'o' => $options, 'x' => $this->tables, 'r' => $this->row_lists(), 'a' => $this->absent_lists() );
 		$text    = $this->join( $letters, $names, $flags );
-		if ( strlen( $text ) > self::MAX_BYTES && function_exists( 'gzdeflate' ) ) {
+		if ( strlen( $text ) > self::MAX_PLAIN_BYTES && function_exists( 'gzdeflate' ) ) {
 			$text = 'v2;' . rtrim( base64_encode( gzdeflate( $this->join( $letters, array_merge( $names, array( 'q' => $this->post_lists( true ) ) ), $flags, true ), 9 ) ), '=' );
 		}
 		if ( strlen( $text ) <= self::MAX_BYTES ) {

@@ -2,6 +2,7 @@ import type { Push } from '../companion/intake.ts'
 import { confirmPushes, forAll } from '../companion/keep.ts'
 import { createRandom, type Random } from '../promise-fuzz/random.ts'
 import { type DayName, daySets, pluginSets } from '../sites/archives.ts'
+import { textOfTags } from '../sites/measure-tags.ts'
 import { graphqlEndpoint, interfaceRoot, openWorld, type World } from '../sites/open-world.ts'
 import { type DayEvent, eventsOfDay, type RoundOfEvents } from './day-events.ts'
 import { headlessPages, type Page, restPages, type Target } from './day-targets.ts'
@@ -120,7 +121,7 @@ class Day {
     await forAll(dropped, async (path) => {
       const response = await fetch(`${this.#world.site.origin}${interfaceRoot}${path}`)
       await response.arrayBuffer()
-      const tags = whyDropped(response.headers.get('trellis-tags') ?? '', pushes).join(', ')
+      const tags = whyDropped(textOfTags(response.headers.get('trellis-tags') ?? ''), pushes).join(', ')
       byTags.set(tags, [...(byTags.get(tags) ?? []), path])
     })
     process.stdout.write(`${title}\n`)

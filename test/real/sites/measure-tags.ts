@@ -1,3 +1,4 @@
+import { unpackedText } from '../../../src/wordpress/tags/packed-description.ts'
 import { type Core, pluginsOf } from './archives.ts'
 import { coreRoutes, idsOn } from './reads.ts'
 import { startRealSite } from './start-real-site.ts'
@@ -10,11 +11,15 @@ const maxTagBytes = 1_500
 /** What the companion says of the response to one of the seven routes of core. */
 export type TagsOfRoute = { readonly path: string; readonly isComplete: boolean; readonly bytes: number }
 
+/** Long ones are packed. */
+export const textOfTags = (tags: string): string =>
+  tags.startsWith('v2;') ? (unpackedText(tags.slice(3), 65_536) ?? '') : tags
+
 export const tagsOf = async (origin: string, path: string): Promise<TagsOfRoute> => {
   const response = await fetch(`${origin}${root}${path}`)
   await response.arrayBuffer()
   const tags = response.headers.get('trellis-tags') ?? ''
-  return { path, isComplete: /;complete\b/.test(tags), bytes: tags.length }
+  return { path, isComplete: /(?:^|;)complete\b/.test(textOfTags(tags)), bytes: tags.length }
 }
 
 /** Of a site that has been read once: its first reading is what plugins build their indexes in. */

@@ -1,7 +1,6 @@
 import { createTagNames, type TagNames } from '../cache/tag-names.ts'
 import { invalidatedGroups, upstreamTags } from '../cache/upstream-tags.ts'
-import type { Readability } from '../http/bodies/json-readability.ts'
-import { parsedContent } from '../http/bodies/json-readability.ts'
+import { parsedContent, type Readability } from '../http/bodies/json-readability.ts'
 import { headerValue } from '../http/headers/header-lines.ts'
 import { essence } from '../http/headers/media-type.ts'
 import { isJsonObject, ownMember } from '../http/json-text.ts'

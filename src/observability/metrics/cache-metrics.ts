@@ -352,7 +352,7 @@ export const cacheMetrics = {
   cacheDescribed: counter(
     'cache_described_total',
     { service, cause: open },
-    'Stored responses for which the WordPress companion lists what they show; `cause`: what keeps the list from being complete, empty where it is.',
+    'Stored responses that came with a list of what they show; `cause`: what keeps the list from being complete, empty where it is.',
   ),
   cacheStoredBytes: counter('cache_stored_bytes_total', { service }, 'Bytes of responses stored.'),
   cacheNotStored: counter(

@@ -29,15 +29,16 @@ const pages = (more: Record<string, unknown> = {}) => ({
   cache,
   ...more,
 })
+const site = (more: Record<string, unknown> = {}) => siteService(origin.origin, { cache, ...more })
 const start = async (
   more: Record<string, unknown> = {},
-  site: Record<string, unknown> = {},
+  ofSite: Record<string, unknown> = {},
   of: Record<string, string> = timeouts,
 ) => {
   gateway = await startTestGateway({
     services: {
       pages: pages({ websockets: true, upstream: { targets: [origin.origin], timeouts: of } }),
-      site: siteService(origin.origin, { cache, ...site }),
+      site: site(ofSite),
     },
     ...more,
   })
@@ -104,8 +105,13 @@ const dial = async (text: string): Promise<Socket> => {
   return socket
 }
 
-test.each([502, 504])('ended with %i, which says nothing of it: quarantined', async (status) => {
-  await start()
+const profiles = { safe: {}, 'rfc-shared-cache': { profile: 'rfc-shared-cache' } } as const
+const gaveUp = [502, 504, 520, 522, 524].flatMap((status) =>
+  (['safe', 'rfc-shared-cache'] as const).map((profile) => [status, profile] as const),
+)
+
+test.each(gaveUp)('ended with %i, which says nothing of it: quarantined (%s)', async (status, profile) => {
+  await start({ services: { pages: pages({ cache: { ...cache, ...profiles[profile] } }), site: site() } })
   writes = (_, wire) => {
     wire.respond({ status, content: 'gone' })
     return commitLater()

@@ -8,8 +8,11 @@ import type { Service } from '../service.ts'
 import { givenNames } from './given-names.ts'
 import { createdPath, targetTags } from './written-targets.ts'
 
+/** The last three are Cloudflare's. Of a 503 the program is overloaded, and refuses the write. */
+const statusesOfGivingUp: ReadonlySet<number> = new Set([502, 504, 520, 522, 524])
+
 /** A gateway at the upstream gave up: as without a response, the program behind it may still carry the write out. */
-const saysNothing = ({ status }: { readonly status: number }): boolean => status === 502 || status === 504
+const saysNothing = ({ status }: { readonly status: number }): boolean => statusesOfGivingUp.has(status)
 
 const documentInvalidations = ({ name, documents }: Service, collection: string): readonly Invalidation[] =>
   documents === undefined ? [] : [{ kind: 'documents', service: name, collection }]
@@ -71,7 +74,8 @@ const ownWriteTags = (
   return [
     ...service.contract.tagger.writtenTags(match, argumentNames, method, written, shown, isReported),
     ...ownTags(service, receipt),
-    ...(isNothing ? [] : targetTags(context, written)),
+    // No cache need keep a target whose state nobody knows (RFC 9111 §4.4).
+    ...(isNothing ? [] : targetTags(context, written && saysNothing(written) ? undefined : written)),
   ]
 }
 

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
+import { inTurns } from '../http/bounds/in-turns.ts'
 import { targetKeyOf } from './cache-key.ts'
 import type { BuildReading, ReadResponse } from './cache-read.ts'
+
 import { createTagIndex, type TagHolder } from './store/tag-index.ts'
 
 /** Builds whose reads are kept; of more, the one that was used longest ago is forgotten. */
@@ -17,8 +19,10 @@ const overheadOfHolder = 100
 
 const hashedPerTurn = 4 * 1024 * 1024
 const releasedPerTurn = 1_000
-/** Of reads that an invalidation is compared with, each by its key: some two milliseconds. */
+/** Comparisons of a read with an invalidation, each by its key: some two milliseconds. */
 const comparedPerTurn = 2_000
+/** Invalidations that no tag describes, and that wait; more become the one of everything. */
+const maxWaiting = 1_000
 
 /** What one URL gave a build. */
 type BuildRead = TagHolder & {
@@ -39,8 +43,8 @@ type BuildRead = TagHolder & {
 
 class Build {
   readonly reads = new Map<string, BuildRead>()
-  /** Names of the reads that it has taken over. */
-  readonly inherited = new Set<string>()
+  /** Names of the reads that it has not taken over: the others are many when it begins, and in one turn. */
+  readonly own = new Set<string>()
   usedAt: number
   lastReadAt = 0
   /** Its reads were too many to be kept, or it is forgotten. */
@@ -80,6 +84,14 @@ const digestOf = ({ status, headers, content }: ReadResponse): string => {
 const weightOf = ({ url, key, tags }: Pick<BuildRead, 'url' | 'key' | 'tags'>): number =>
   tags.reduce((bytes, tag) => bytes + tag.length + overheadOfTag, overheadBytes + 2 * url.length + key.length)
 
+/** An invalidation that no tag describes. */
+type WideInvalidation = {
+  readonly isMeant: (key: string) => boolean
+  readonly since: number
+  /** Order of the last read before it: later ones show the state after it. */
+  readonly last: number
+}
+
 const isCurrent = ({ doubtfulSince, changedSince }: BuildRead): boolean =>
   doubtfulSince === undefined && changedSince === undefined
 
@@ -94,10 +106,12 @@ export class Builds {
   readonly #index = createTagIndex<BuildRead>()
   /** Of all builds, oldest first: those not in doubt, and some that are by now. */
   readonly #current = new Set<BuildRead>()
-  /** Under way, for invalidations that no tag describes. */
-  readonly #walks = new Set<Generator<undefined, void>>()
-  #isWalking = false
-  #walked: Promise<void> | undefined
+  /** Oldest first; not yet compared with any read. */
+  #waiting: WideInvalidation[] = []
+  /** Resolves when each of them, and those before, has been compared with every read. */
+  #walked: Promise<void> = Promise.resolve()
+  /** Walks that have not ended. */
+  #walks = 0
   #lastOrder = 0
   /** No build has them; they are still in the index. */
   readonly #released: BuildRead[] = []
@@ -110,7 +124,6 @@ export class Builds {
 
   /** `since`: what of its reads has not changed counts as read by the new build. */
   begin(id: string, since: string | undefined): void {
-    this.#endWalks()
     const followed = since === undefined ? undefined : this.#use(since)
     const build = new Build(this.#now())
     this.#builds.set(id, build)
@@ -119,7 +132,6 @@ export class Builds {
       for (const [name, read] of followed.reads) {
         if (!isCurrent(read) || read.digest === undefined) continue
         this.#share(build, name, read)
-        build.inherited.add(name)
       }
     }
     this.#evict(build)
@@ -144,8 +156,15 @@ export class Builds {
   /** For what no tag describes. Reads that are recorded from here on show the state after it. */
   invalidatedWhere(isMeant: (key: string) => boolean, since = this.#now()): void {
     if (this.#current.size === 0) return
-    this.#walks.add(this.#walk(isMeant, since, this.#lastOrder))
-    if (!this.#isWalking) this.#walked = this.#walkInTurns()
+    const added = { isMeant, since, last: this.#lastOrder }
+    const [oldest] = this.#waiting
+    if (oldest !== undefined && this.#waiting.length === maxWaiting)
+      this.#waiting = [{ ...added, isMeant: () => true, since: oldest.since }]
+    else this.#waiting.push(added)
+    // Those that arrive while a walk is under way share the next one.
+    if (oldest !== undefined) return
+    this.#walks += 1
+    this.#walked = this.#walked.then(() => inTurns(this.#walk()))
   }
 
   /** Keys of the reads in doubt that can be compared. */
@@ -171,7 +190,8 @@ export class Builds {
         await setImmediate()
         hashedBytes = 0
       }
-      if (read.doubtfulSince === undefined || read.digest === undefined) continue
+      // What an invalidation that has arrived meanwhile means is not known yet: the read stays in doubt.
+      if (this.#walks > 0 || read.doubtfulSince === undefined || read.digest === undefined) continue
       const stored = variantsOf(read.key, read.doubtfulSince).find(
         (variant) => variant.varyKey === read.varyKey,
       )
@@ -182,9 +202,11 @@ export class Builds {
     await this.#walked
   }
 
-  /** `isConnected`: invalidations of other processes arrive. */
+  /**
+   * Of the invalidations up to the last `compare`, and of some since: a build that begins in the same turn takes over the reads that the
+   * others have yet to reach, and has them in doubt then. `isConnected`: invalidations of other processes arrive.
+   */
   report(id: string, isConnected: boolean): BuildReport | undefined {
-    this.#endWalks()
     const build = this.#use(id)
     if (build === undefined) return undefined
     const { reads, lastReadAt, isOverflowed } = build
@@ -201,30 +223,22 @@ export class Builds {
     }
   }
 
-  /** Puts in doubt what was recorded up to `last` and is meant; yields where requests may be served. */
-  *#walk(isMeant: (key: string) => boolean, since: number, last: number): Generator<undefined, void> {
+  /** Compares the reads with all invalidations that wait; yields where requests may be served. */
+  *#walk(): Generator<undefined, void> {
+    const waiting = this.#waiting
+    this.#waiting = []
     let compared = 0
     for (const read of this.#current) {
-      if (read.order > last) return
-      if (read.doubtfulSince === undefined && isMeant(read.key)) read.doubtfulSince = since
+      const due = waiting.filter(({ last }) => read.order <= last)
+      if (due.length === 0) break
+      read.doubtfulSince ??= due.find(({ isMeant }) => isMeant(read.key))?.since
       if (read.doubtfulSince !== undefined) this.#current.delete(read)
-      compared += 1
-      if (compared % comparedPerTurn === 0) yield
+      compared += due.length
+      if (compared < comparedPerTurn) continue
+      compared = 0
+      yield
     }
-  }
-
-  async #walkInTurns(): Promise<void> {
-    this.#isWalking = true
-    for (const walk of this.#walks) {
-      while (walk.next().done !== true) await setImmediate()
-      this.#walks.delete(walk)
-    }
-    this.#isWalking = false
-  }
-
-  /** What is told must not wait for another turn: the rest of a walk that has begun since the last one was waited for. */
-  #endWalks(): void {
-    for (const walk of this.#walks) while (walk.next().done !== true);
+    this.#walks -= 1
   }
 
   #use(id: string): Build | undefined {
@@ -240,7 +254,7 @@ export class Builds {
     const now = this.#now()
     build.lastReadAt = now
     const before = build.reads.get(name)
-    const isInherited = build.inherited.has(name)
+    const isInherited = !build.own.has(name)
     if (before?.digest !== undefined && !isInherited) this.#compared(build, name, before, stored, isCurrent)
     else {
       const unknown = before !== undefined && !isInherited ? { changedSince: now } : {}
@@ -255,7 +269,7 @@ export class Builds {
   #usedUnknown(id: string, build: Build, name: string, key: string): void {
     build.lastReadAt = this.#now()
     const before = build.reads.get(name)
-    if (before === undefined || build.inherited.has(name))
+    if (before === undefined || !build.own.has(name))
       this.#set(build, name, {
         url: name.slice(0, name.indexOf('\n')),
         key,
@@ -302,9 +316,9 @@ export class Builds {
       read.changedSince ??= read.doubtfulSince ?? now
       return
     }
-    const isInherited = build.inherited.has(name)
+    const isInherited = !build.own.has(name)
     this.#set(build, name, { ...next, changedSince: read.changedSince })
-    if (isInherited) build.inherited.add(name)
+    if (isInherited) build.own.delete(name)
   }
 
   #set(build: Build, name: string, read: BuildRead): void {
@@ -312,7 +326,7 @@ export class Builds {
     const before = build.reads.get(name)
     if (before !== undefined && this.#release(before)) this.#index.remove(before)
     this.#share(build, name, read)
-    build.inherited.delete(name)
+    build.own.add(name)
     this.#index.add(read)
     if (read.doubtfulSince === undefined) this.#current.add(read)
     this.#bytes += weightOf(read)
@@ -337,7 +351,7 @@ export class Builds {
   #clear(build: Build): void {
     for (const read of build.reads.values()) if (this.#release(read)) this.#released.push(read)
     build.reads.clear()
-    build.inherited.clear()
+    build.own.clear()
     // A response that is on its way adds nothing any more.
     build.isOverflowed = true
     void this.#sweep()

@@ -1,10 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, readClock } from '../clock.ts'
+import { inTurns } from '../http/bounds/in-turns.ts'
 import { redactTarget } from '../http/targets.ts'
 import type { Builds } from './builds.ts'
 import { partsOfKey, targetKey } from './cache-key.ts'
 import type { CacheEvent, InvalidationCause } from './events.ts'
 import type { InFlightFetches } from './fetch/collapse.ts'
+
 import { currentAgeMs } from './policy/reuse.ts'
 import type { InvalidationLog } from './store/invalidation-log.ts'
 import type { MemoryStore, StoredVariants } from './store/memory-store.ts'
@@ -232,16 +234,6 @@ function* visiting(
     if (isMeant(entry.key)) sum += visit(entry)
   }
   return sum
-}
-
-/** Serves other requests between the steps. */
-const inTurns = async <Result>(steps: Generator<undefined, Result>): Promise<Result> => {
-  let step = steps.next()
-  while (step.done !== true) {
-    await setImmediate()
-    step = steps.next()
-  }
-  return step.value
 }
 
 /** Removes stored responses by tags and selectors, and quarantines tags. What removes returns the number of stored responses concerned. */

@@ -88,16 +88,57 @@ describe('reads of builds', () => {
       for (let nth = 0; nth < reads; nth += 1) read('a', `/${nth}`, 'x', [`post-${nth}`])
     })
 
+    /** Comparisons in each turn, until there are no more. */
+    const comparedByTurn = async (): Promise<readonly number[]> => {
+      const turns: number[] = []
+      const isOver = builds.doubtful('a').then(() => true)
+      for (let before = 0; ; before = compared) {
+        const over = await Promise.race([isOver, setImmediate(false)])
+        turns.push(compared - before)
+        if (over) return turns
+      }
+    }
+
     test('is compared with at most 2,000 reads in a turn', async () => {
       builds.invalidatedWhere(isMeant)
-      const turns: number[] = []
-      for (let before = -1; compared > before; ) {
-        turns.push(compared - Math.max(before, 0))
-        before = compared
-        await setImmediate()
-      }
-      expect(turns).toEqual(Array.from({ length: reads / 2_000 }, () => 2_000))
+      const turns = await comparedByTurn()
+      expect(turns.reduce((sum, count) => sum + count, 0)).toBe(reads)
+      expect(Math.max(...turns)).toBeLessThanOrEqual(2_000)
       expect(changed('a')).toHaveLength(reads - 1)
+    })
+
+    test('holds up neither a report nor a new build, however many there are', async () => {
+      const isNone = (): boolean => {
+        compared += 1
+        return false
+      }
+      for (let nth = 0; nth < 17; nth += 1) builds.invalidatedWhere(isNone)
+      builds.begin('b', 'a')
+      builds.report('a', true)
+      expect(compared).toBe(0)
+      const turns = await comparedByTurn()
+      expect(turns.reduce((sum, count) => sum + count, 0)).toBe(17 * reads)
+      expect(Math.max(...turns)).toBeLessThan(2_000 + 17)
+    })
+
+    test('counts as one of everything where more than 1,000 wait', async () => {
+      now = 2_000
+      for (let nth = 0; nth <= 1_000; nth += 1) {
+        builds.invalidatedWhere(() => false)
+        now += 1
+      }
+      expect(await builds.doubtful('a')).toHaveLength(reads)
+      expect(builds.report('a', true)).toMatchObject({ changedAt: 2_000 })
+    })
+
+    test('that arrives during a comparison leaves in doubt what it may mean', async () => {
+      for (let nth = 0; nth < reads; nth += 1) builds.invalidated([`post-${nth}`])
+      await builds.compare('a', (key) => {
+        if (key === keyOf('/2')) builds.invalidatedWhere((meant) => meant === keyOf('/9'))
+        return [stored(partsOfKey(key).target, 'x')]
+      })
+      expect(changed('a')).toContain('/9')
+      expect(changed('a')).not.toContain('/1')
     })
 
     test('is compared with no read again that it has put in doubt', async () => {
@@ -109,15 +150,20 @@ describe('reads of builds', () => {
       expect(compared).toBe(reads + 1)
     })
 
-    test('is in the next report as a whole, and reaches nothing that is read after it', async () => {
+    test('is as a whole in the report after the next comparison, and reaches nothing that is read after it', async () => {
       builds.invalidatedWhere(isMeant)
       read('a', '/new', 'x')
+      await builds.compare('a', () => [])
       expect(changed('a')).toHaveLength(reads - 1)
-      await builds.doubtful('a')
       expect(changed('a')).not.toContain('/new')
+    })
+
+    test('that has yet to reach a read when a new build takes it over puts it in doubt there', async () => {
       builds.invalidatedWhere(isMeant)
       builds.begin('b', 'a')
-      expect(builds.report('b', true)).toMatchObject({ reads: 1 })
+      expect(builds.report('b', true)).toMatchObject({ reads, changed: [] })
+      await builds.compare('b', () => [])
+      expect(changed('b')).toHaveLength(reads - 1)
     })
   })
 
@@ -250,7 +296,7 @@ describe('reads of builds', () => {
     expect(builds.report('a', true)).toBeUndefined()
   })
 
-  test('a purge asks of each read once whether it is meant, however many builds have it', () => {
+  test('a purge asks of each read once whether it is meant, however many builds have it', async () => {
     read('a', '/1', 'x')
     builds.begin('b', 'a')
     builds.begin('c', 'b')
@@ -259,6 +305,7 @@ describe('reads of builds', () => {
       asked.push(key)
       return false
     })
+    await builds.doubtful('a')
     expect(asked).toEqual([keyOf('/1')])
   })
 })

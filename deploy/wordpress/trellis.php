@@ -557,16 +557,29 @@ final class Trellis_Known_Tables {
 
 /**
  * What no hook tells: all that the companion knows of code by its names. Each row has its reason. What other plugins hook to a plugin of
- * this list counts as any other code.
+ * this list counts as any other code, and so does a version of it that was not tested: a newer one may show more.
  */
 final class Trellis_Known_Code {
-	/** Who asks how many posts an author has, to whom it matters only whether there is one. */
-	const ASKS_FOR_AUTHOR = array(
-		'WP_REST_Users_Controller::get_item_permissions_check' => 'WordPress: visitors see authors with a published post',
-		'Yoast\WP\SEO\Presentations\Indexable_Author_Archive_Presentation::generate_robots' => 'Yoast SEO 28: search engines see them',
+	/** By the folder of a plugin: the constant with its version, and the version whose code was read and tested, with all that mend it (6.8.2). */
+	const TESTED = array(
+		'advanced-custom-fields' => array( 'ACF_VERSION', '6.8' ),
+		'pods'                   => array( 'PODS_VERSION', '3.3' ),
+		'polylang'               => array( 'POLYLANG_VERSION', '3.8' ),
+		'secure-custom-fields'   => array( 'ACF_VERSION', '6.4' ),
+		'woocommerce'            => array( 'WC_VERSION', '10.5' ),
+		'wp-graphql'             => array( 'WPGRAPHQL_VERSION', '2.20' ),
+		'wordpress-seo'          => array( 'WPSEO_VERSION', '28.3' ),
 	);
 
-	/** Yoast SEO 28 asks by this. */
+	/** Who asks how many posts an author has, to whom it matters only whether there is one: the plugin, '' for WordPress. */
+	const ASKS_FOR_AUTHOR = array(
+		// Visitors see authors with a published post.
+		'WP_REST_Users_Controller::get_item_permissions_check' => '',
+		// Search engines see them.
+		'Yoast\WP\SEO\Presentations\Indexable_Author_Archive_Presentation::generate_robots' => 'wordpress-seo',
+	);
+
+	/** Yoast SEO asks by this. */
 	const COUNTS_POSTS = 'Yoast\WP\SEO\Helpers\User_Helper::count_posts';
 
 	/**
@@ -574,22 +587,54 @@ final class Trellis_Known_Code {
 	 * which other code may change what they add.
 	 */
 	const COUNTLESS = array(
-		// Yoast SEO 28: titles, links and structured data, with names of terms; it takes its meta from visitors.
+		// Yoast SEO: titles, links and structured data, with names of terms; it takes its meta from visitors and changes addresses of terms.
 		'Yoast\WP\SEO\Routes\Yoast_Head_REST_Field'      => '/^(?:wpseo|yoast)/i',
 		'WPSEO_Meta'                                     => '/^(?:wpseo|yoast)/i',
-		// ACF 6.8: values of fields as they are stored, see `shows_stored_values`; links to what they name.
+		'WPSEO_Rewrite'                                  => '/^(?:wpseo|yoast)/i',
+		// ACF and Secure Custom Fields: values of fields as they are stored, see `shows_stored_values`; links to what they name.
 		'ACF_Rest_Api'                                   => '/^acf/i',
 		'ACF_Rest_Embed_Links'                           => '/^acf/i',
-		// WooCommerce 10.5: titles of its own pages, classes of products, numbers of products of its own terms, settings of the user's screens.
-		'wc_page_endpoint_title'                         => '/^woocommerce/i',
-		'wc_product_post_class'                          => '/^woocommerce/i',
-		'wc_change_term_counts'                          => '/^woocommerce/i',
-		'WC_REST_Authentication'                         => '/^woocommerce/i',
-		'Automattic\WooCommerce\Internal\Admin\WCAdminUser' => '/^woocommerce/i',
+		// WooCommerce: titles of its own pages, classes of products, numbers of products of its own terms, settings of the user's screens,
+		// sizes of images, its own blocks.
+		'wc_page_endpoint_title'                         => '/woocommerce/i',
+		'wc_product_post_class'                          => '/woocommerce/i',
+		'wc_change_term_counts'                          => '/woocommerce/i',
+		'WC_REST_Authentication'                         => '/woocommerce/i',
+		'WC_Regenerate_Images'                           => '/woocommerce/i',
+		'Automattic\WooCommerce\Internal\Admin\WCAdminUser' => '/woocommerce/i',
+		'Automattic\WooCommerce\StoreApi\Authentication' => '/woocommerce/i',
+		'Automattic\WooCommerce\Blocks\\'                => '/woocommerce/i',
+		// Pods: the face of a user, from a field with a file.
+		'PodsField_Avatar'                               => '/^pods/i',
+	);
+
+	/** Those of them that name terms in their texts; of all others a response shows terms by their ids and slugs, in the order of their names. */
+	const NAMING = array( 'Yoast\WP\SEO\Routes\Yoast_Head_REST_Field', 'WPSEO_Meta' );
+
+	/** Taxonomies that each response looks for, to know its template or its language, and of whose terms none shows how many posts they have. */
+	const LOOKED_FOR = array(
+		'wp_theme'      => '',
+		'language'      => 'polylang',
+		'term_language' => 'polylang',
+	);
+
+	/** Methods and functions that return what they get, and the plugin of each. */
+	const HANDING_ON = array(
+		// Polylang reads the languages of terms, and notes the request.
+		'PLL_Translated_Term::_prime_terms_cache'                       => 'polylang',
+		'WP_Syntex\Polylang\REST\Request::save_request'                 => 'polylang',
+		'WP_Syntex\Polylang\REST\Request::reset_request'                => 'polylang',
+		// Secure Custom Fields notes whether scripts of media are to be loaded.
+		'acf_set_after_rest_media_enqueue_reset_flag'                   => 'secure-custom-fields',
+		'acf_reset_media_enqueue_after_rest'                            => 'secure-custom-fields',
+		// Yoast SEO notes which pages are next to each other.
+		'Yoast\WP\SEO\Integrations\Front_End_Integration::query_loop_next_prev' => 'wordpress-seo',
+		// WPGraphQL shows meta of previews, in its own requests alone.
+		'WPGraphQL\Utils\Preview::filter_post_meta_for_previews'        => 'wp-graphql',
 	);
 
 	/**
-	 * Temporary values that who writes them has made of contents, and shows: WooCommerce 10.5 keeps lists of products under a version, and
+	 * Temporary values that who writes them has made of contents, and shows: WooCommerce keeps lists of products under a version, and
 	 * makes one again when it has another.
 	 */
 	const REMADE = '/^_transient_wc_(?:blocks_query|product_loop)_/';
@@ -606,10 +651,53 @@ final class Trellis_Known_Code {
 		return is_string( $callback ) ? explode( '::', $callback )[0] : '';
 	}
 
-	/** Hooks by which other code changes what a callback adds; '' when it may show numbers of posts. */
-	public static function countless_hooks( $callback ) {
+	/** Whether all that is known of a plugin holds for the version that runs; '' is WordPress itself. */
+	public static function is_tested( $plugin ) {
+		if ( '' === $plugin ) {
+			return true;
+		}
+		list( $constant, $version ) = isset( self::TESTED[ $plugin ] ) ? self::TESTED[ $plugin ] : array( '', '' );
+		return '' !== $constant && defined( $constant ) && 0 === strpos( constant( $constant ) . '.', "$version." );
+	}
+
+	/** The name under which a callback is listed: its own, or that of its namespace; '' for none. */
+	private static function listed_name( $callback ) {
 		$owner = self::owner_of( $callback );
-		return isset( self::COUNTLESS[ $owner ] ) && ( 'ACF_Rest_Api' !== $owner || self::shows_stored_values() ) ? self::COUNTLESS[ $owner ] : '';
+		foreach ( array_keys( self::COUNTLESS ) as $name ) {
+			if ( $name === $owner || '\\' === substr( $name, -1 ) && 0 === strpos( $owner, $name ) ) {
+				return $name;
+			}
+		}
+		return '';
+	}
+
+	/** Hooks by which other code changes what a callback of a plugin adds; '' when it may show numbers of posts, or names of terms where it must not. */
+	public static function hooks_beside( $callback, $plugin, $may_name ) {
+		$name     = self::listed_name( $callback );
+		$is_known = '' !== $name && '' !== $plugin && self::is_tested( $plugin ) && ( $may_name || ! in_array( $name, self::NAMING, true ) );
+		return $is_known && ( 'ACF_Rest_Api' !== $name || self::shows_stored_values() ) ? self::COUNTLESS[ $name ] : '';
+	}
+
+	/** The plugin of a callback that returns what it gets; '' for any other callback. */
+	public static function hands_on( $callback ) {
+		$method = is_array( $callback ) ? $callback[1] : ( $callback instanceof Closure ? ( new ReflectionFunction( $callback ) )->getName() : '' );
+		$name   = self::owner_of( $callback ) . ( '' === $method ? '' : "::$method" );
+		$plugin = isset( self::HANDING_ON[ $name ] ) ? self::HANDING_ON[ $name ] : '';
+		return self::is_tested( $plugin ) ? $plugin : '';
+	}
+
+	public static function asks_for_author( $name ) {
+		return isset( self::ASKS_FOR_AUTHOR[ $name ] ) && self::is_tested( self::ASKS_FOR_AUTHOR[ $name ] );
+	}
+
+	/** Whether who lists terms, `t:category`, may show how many posts they have. */
+	public static function may_count( $list ) {
+		$taxonomy = substr( $list, 2 );
+		return ! isset( self::LOOKED_FOR[ $taxonomy ] ) || ! self::is_tested( self::LOOKED_FOR[ $taxonomy ] );
+	}
+
+	public static function is_remade( $name ) {
+		return self::is_tested( 'woocommerce' ) && preg_match( self::REMADE, $name );
 	}
 
 	/** What a callback calls without a hook, and other code may register: variables of titles of Yoast SEO, types of fields of ACF. Null when unknown. */
@@ -2136,7 +2224,7 @@ final class Trellis_Changes {
 		}
 		foreach ( $this->options as $site => $names ) {
 			foreach ( array_keys( $names ) as $name ) {
-				$is_made = self::is_temporary( $name ) && ( ! empty( $unchanged[ $site ][ $name ] ) || preg_match( Trellis_Known_Code::REMADE, $name ) );
+				$is_made = self::is_temporary( $name ) && ( ! empty( $unchanged[ $site ][ $name ] ) || Trellis_Known_Code::is_remade( $name ) );
 				if ( ! $is_made && empty( $this->hierarchies[ $site ][ $name ] ) ) {
 					return false;
 				}
@@ -3085,11 +3173,8 @@ final class Trellis_Tags {
 	const REORDERING = array( 'get_terms', 'get_object_terms', 'wp_get_object_terms', 'get_the_terms' );
 	const ORDERING   = array( 'get_terms_defaults', 'get_terms_args', 'get_terms_orderby', 'terms_clauses', 'wp_get_object_terms_args' );
 
-	/** Methods of plugins that return the terms that they get: Polylang reads their languages. */
-	const HANDING_ON = array( 'PLL_Translated_Term::_prime_terms_cache' );
-
-	/** Where plugins add to what these show. */
-	const ADDING = array( 'the_content', 'the_excerpt', 'get_the_excerpt', 'the_title', 'post_class', 'rest_dispatch_request', 'rest_request_after_callbacks', 'rest_post_dispatch', 'rest_pre_echo_response' );
+	/** Where plugins add to what these show: texts, blocks, addresses of files and of terms, faces, objects and their meta, and whole responses. */
+	const ADDING = '/^(?:the_content|the_excerpt|get_the_excerpt|excerpt_length|excerpt_more|wp_trim_excerpt|wp_trim_words|the_title|private_title_format|protected_title_format|the_password_form|content_pagination|get_the_guid|post_class|post_class_taxonomies|get_page_uri|get_ancestors|prepend_attachment|pre_kses|is_sticky|post_password_required|get_post_status|post_thumbnail_id|(?:pre_)?render_block(?:_.*)?|do_shortcode_tag|wp_(?:get_attachment|calculate_image|img_tag|content_img)_.*|image_downsize|image_get_intermediate_size|get_attached_file|(?:pre_)?term_link|tag_link|category_link|author_link|get_comment_link|comment_text|get_comment_type|(?:pre_)?get_avatar_(?:data|url)|the_posts|posts_results|the_comments|get_comment|get_term|(?:get|default)_(?:post|term|comment|user)_metadata|rest_dispatch_request|rest_request_before_callbacks|rest_request_after_callbacks|rest_post_dispatch|rest_pre_echo_response|rest_pre_serve_request|rest_route_for_.*|rest_response_link_curies|rest_prepare_.*)$/D';
 
 	/** Where plugins change addresses of posts, to which they may add the author. */
 	const ADDRESSING = array( 'pre_post_link', 'post_link', 'page_link', 'attachment_link', 'post_type_link' );
@@ -3099,8 +3184,9 @@ final class Trellis_Tags {
 		return $this->is_added_to || array() !== $this->fields() || $this->is_filtered( $this->adding_hooks() );
 	}
 
+	/** Terms have a filter for each taxonomy. */
 	private function adding_hooks() {
-		return array_merge( self::ADDING, preg_grep( '/^rest_prepare_/', array_keys( $GLOBALS['wp_filter'] ) ) );
+		return array_merge( preg_grep( self::ADDING, array_keys( $GLOBALS['wp_filter'] ) ), preg_replace( '/^/', 'get_', get_taxonomies() ) );
 	}
 
 	/** Fields that plugins have registered for what the response shows; null when it is not known what that is. */
@@ -3117,26 +3203,24 @@ final class Trellis_Tags {
 		return $all && ! $this->answering ? null : $fields;
 	}
 
-	/** Whether a plugin, a shortcode or a dynamic block may have added to a response how many posts a term has. */
-	private function adds_counts() {
+	/** Whether a plugin, a shortcode or a dynamic block may have added to a response how many posts a term has; or else its name and description. */
+	private function adds_of_terms( $may_name ) {
 		$fields = $this->is_added_to ? null : $this->fields();
 		if ( null === $fields ) {
 			return true;
 		}
 		$hooks = array();
-		foreach ( array_merge( $this->callbacks_of( array_merge( $this->adding_hooks(), self::REORDERING, array( 'get_term' ) ) ), array_filter( array_column( $fields, 'get_callback' ) ) ) as $callback ) {
-			$names = Trellis_Known_Code::countless_hooks( $callback );
-			if ( '' === $names ) {
+		foreach ( array_merge( $this->callbacks_of( array_merge( $this->adding_hooks(), self::REORDERING ) ), array_filter( array_column( $fields, 'get_callback' ) ) ) as $callback ) {
+			$plugin = $this->plugin_of( $callback );
+			$names  = Trellis_Known_Code::hooks_beside( $callback, $plugin, $may_name );
+			$others = '' === $names ? null : Trellis_Known_Code::registered_with( $callback );
+			if ( null === $others || array_diff( array_map( array( $this, 'plugin_of' ), $others ), array( $plugin ) ) ) {
 				return true;
 			}
-			$hooks[ $names ] = $this->plugin_of( $callback );
-			$others          = Trellis_Known_Code::registered_with( $callback );
-			if ( null === $others || array_diff( array_map( array( $this, 'plugin_of' ), $others ), array( $hooks[ $names ] ) ) ) {
-				return true;
-			}
+			$hooks[ $names ] = $plugin;
 		}
 		foreach ( $hooks as $names => $plugin ) {
-			if ( '' === $plugin || $this->callbacks_of( preg_grep( $names, array_keys( $GLOBALS['wp_filter'] ) ), $plugin ) ) {
+			if ( $this->callbacks_of( preg_grep( $names, array_keys( $GLOBALS['wp_filter'] ) ), $plugin ) ) {
 				return true;
 			}
 		}
@@ -3145,7 +3229,7 @@ final class Trellis_Tags {
 
 	/** Whether posts may show their terms in another order than that of the names: by a column of a plugin, or by meta. */
 	private function is_ordered() {
-		if ( $this->is_reordered || $this->is_filtered( self::REORDERING ) ) {
+		if ( $this->is_reordered ) {
 			return true;
 		}
 		// An object cache has the terms of a post without a statement.
@@ -3164,7 +3248,7 @@ final class Trellis_Tags {
 		foreach ( $hooks as $hook ) {
 			foreach ( isset( $wp_filter[ $hook ] ) && ! empty( $wp_filters[ $hook ] ) ? $wp_filter[ $hook ]->callbacks : array() as $callbacks ) {
 				foreach ( $callbacks as $callback ) {
-					$is_known = array( $this, 'send' ) === $callback['function'] || $this->is_of_wordpress( $callback['function'] ) || '' !== $plugin && $plugin === $this->plugin_of( $callback['function'] );
+					$is_known = $this->is_of_wordpress( $callback['function'] ) || '' !== $plugin && $plugin === $this->plugin_of( $callback['function'] );
 					if ( ! $is_known && ! $this->is_plain_code( $callback['function'] ) ) {
 						$all[] = $callback['function'];
 					}
@@ -3182,7 +3266,7 @@ final class Trellis_Tags {
 	private function is_of_wordpress( $callback ) {
 		$code = self::code_of( $callback );
 		$file = (string) $code->getFileName();
-		return '' === $file ? $code->isInternal() : 0 === strpos( wp_normalize_path( $file ), wp_normalize_path( ABSPATH . WPINC ) . '/' );
+		return __FILE__ === $file || ( '' === $file ? $code->isInternal() : 0 === strpos( wp_normalize_path( $file ), wp_normalize_path( ABSPATH . WPINC ) . '/' ) );
 	}
 
 	private static function code_of( $callback ) {
@@ -3215,8 +3299,9 @@ final class Trellis_Tags {
 
 	/** Whether a callback uses only its first argument, parameters of the request and texts of the post: its code is short enough to be read. */
 	private function is_plain_code( $callback ) {
-		if ( is_array( $callback ) && is_object( $callback[0] ) && in_array( get_class( $callback[0] ) . "::$callback[1]", self::HANDING_ON, true ) ) {
-			return true;
+		$plugin = Trellis_Known_Code::hands_on( $callback );
+		if ( '' !== $plugin ) {
+			return $plugin === $this->plugin_of( $callback );
 		}
 		if ( ! $callback instanceof Closure && ! ( is_string( $callback ) && function_exists( $callback ) ) ) {
 			return false;
@@ -3918,6 +4003,10 @@ final class Trellis_Tags {
 		};
 		$names = array_unique( $tables );
 		$first = $tables[0];
+		if ( self::reads_twice( $tables ) ) {
+			// Of objects and others beside them, such as their parents, conditions bound one or the other.
+			$value = '__return_null';
+		}
 		if ( array() === array_diff( array( 'terms', 'term_relationships' ), $names ) && ! preg_match( '/\bORDER\s+BY\s+t\.name\s+(?:ASC|DESC)\s*$/i', $sql ) ) {
 			$this->is_reordered = true;
 		}
@@ -3931,8 +4020,9 @@ final class Trellis_Tags {
 		// By id, from the one table or from it and what belongs to it.
 		list( $column, $letter ) = self::OBJECTS[ $first ];
 		$is_term                 = in_array( $first, array( 'terms', 'term_taxonomy' ), true );
-		$ids                     = 1 === count( $names ) || $is_term ? $value( array( $column, "t\\.$column", "tt\\.$column", "{$prefix}(?:\\d+_)?$first\\.$column" ) ) : null;
-		$objects                 = $is_term && in_array( 'term_relationships', $names, true ) ? $value( array( 'tr\.object_id', 'object_id' ) ) : null;
+		$of_terms                = array( 'terms', 'term_taxonomy', 'termmeta' );
+		$ids                     = 1 === count( $names ) || $is_term && array() === array_diff( $names, $of_terms ) ? $value( array( $column, "t\\.$column", "tt\\.$column", "{$prefix}(?:\\d+_)?$first\\.$column" ) ) : null;
+		$objects                 = $is_term && in_array( 'term_relationships', $names, true ) && array() === array_diff( $names, $of_terms, array( 'term_relationships' ) ) ? $value( array( 'tr\.object_id', 'object_id' ) ) : null;
 		if ( null !== $ids || null !== $objects ) {
 			foreach ( null !== $ids ? $ids : $objects as $id ) {
 				$this->ids[ null !== $ids ? $letter : 'p' ][ (int) $id ] = true;
@@ -3951,7 +4041,7 @@ final class Trellis_Tags {
 		} elseif ( $is_inner && array( 'term_relationships' ) === $names ) {
 			// The statement around it lists the posts, and their terms are among what decides.
 			return;
-		} elseif ( array() === array_diff( $names, array( 'terms', 'term_taxonomy', 'termmeta' ) ) && null !== $value( array( 'tt\.taxonomy', 'taxonomy' ) ) ) {
+		} elseif ( array() === array_diff( $names, $of_terms ) && null !== $value( array( 'tt\.taxonomy', 'taxonomy' ) ) ) {
 			foreach ( $value( array( 'tt\.taxonomy', 'taxonomy' ) ) as $taxonomy ) {
 				$this->queries[ "t:$taxonomy" ] = true;
 				if ( preg_match( '/\bcount\b(?!\s*\()|\*/i', str_ireplace( 'COUNT(*)', '', $sql ) ) ) {
@@ -3976,11 +4066,13 @@ final class Trellis_Tags {
 		}
 	}
 
+	/** Whether a statement reads one of its tables twice. Meta is read once for each key, of the same objects, where these are read, too. */
+	private static function reads_twice( $tables ) {
+		$counts = array_count_values( $tables );
+		return 1 < max( 1 === count( $counts ) ? $counts : array_diff_key( $counts, array_flip( array( 'postmeta', 'termmeta', 'commentmeta', 'usermeta' ) ) ) );
+	}
+
 	private function read_posts( $sql, $value, $prefix ) {
-		if ( 1 < preg_match_all( "/(?:\\b(?:FROM|JOIN)\\s+|,\\s*)$prefix(?:\\d+_)?posts\\b(?!\\s*\\.)/i", $sql ) ) {
-			// Of posts and others beside them, such as their parents, conditions bound one or the other.
-			$value = '__return_null';
-		}
 		$table = "(?:{$prefix}(?:\\d+_)?posts\\.|p\\.)?";
 		// Names that the statement gives to tables and values are none of columns.
 		preg_match_all( "/\\b(?:FROM|JOIN)\\s+$prefix(?:\\d+_)?(?:posts|term_relationships)\\s+AS\\s+(\\w+)/i", $sql, $aliases );
@@ -4040,7 +4132,7 @@ final class Trellis_Tags {
 		foreach ( false === $at ? array() : array_slice( $frames, $at + 1, 2 ) as $frame ) {
 			$name = ( isset( $frame['class'] ) ? $frame['class'] : '' ) . "::{$frame['function']}";
 			if ( Trellis_Known_Code::COUNTS_POSTS !== $name ) {
-				return isset( Trellis_Known_Code::ASKS_FOR_AUTHOR[ $name ] );
+				return Trellis_Known_Code::asks_for_author( $name );
 			}
 		}
 		return false;
@@ -4202,7 +4294,7 @@ final class Trellis_Tags {
 			$this->queries += null !== $cache && 1 === count( $this->blogs ) && isset( $cache['posts'] ) && $this->proves( $author, $types, $cache['posts'] ) ? array() : $queries;
 		}
 		$is_own   = ! $this->is_added_to() && ! did_action( 'switch_blog' );
-		$is_countless = $this->is_only_of( self::COUNTLESS ) && ! preg_grep( '/^[tn]:(?!wp_theme$)/', array_keys( $this->queries ) );
+		$is_countless = $this->is_only_of( self::COUNTLESS ) && array() === array_filter( preg_grep( '/^[tn]:/', array_keys( $this->queries ) ), array( 'Trellis_Known_Code', 'may_count' ) );
 		$is_plain     = $is_own && $is_countless;
 		if ( $is_plain && $this->is_only_of( self::AUTHORLESS ) && 0 === get_current_user_id() && false === strpos( (string) get_option( 'permalink_structure' ), '%author%' ) && ! $this->is_filtered( self::ADDRESSING ) ) {
 			unset( $this->ids['u'] );
@@ -4214,7 +4306,7 @@ final class Trellis_Tags {
 			unset( $options['wp_user_roles'] );
 		}
 		$options = array_diff_key( $options, array( 'cron' => true, Trellis_Early_Options::NAME => true ), self::COMMON );
-		$flags   = ( $is_complete ? 'complete;' : '' ) . ( $is_plain ? 'plain;' : ( $is_countless && ! did_action( 'switch_blog' ) && ! $this->adds_counts() ? 'uncounted;' : '' ) ) . ( $is_own && $this->is_only_of( self::SLUGS_ONLY ) && ! $this->is_ordered() ? 'slugs;' : '' );
+		$flags   = ( $is_complete ? 'complete;' : '' ) . ( $is_plain ? 'plain;' : ( $is_countless && ! did_action( 'switch_blog' ) && ! $this->adds_of_terms( true ) ? 'uncounted;' : '' ) ) . ( $this->is_only_of( self::SLUGS_ONLY ) && ! did_action( 'switch_blog' ) && ! $this->is_ordered() && ! $this->adds_of_terms( false ) ? 'slugs;' : '' );
 		if ( $this->structure && ! $is_core ) {
 			$flags .= 'structure;';
 		}

@@ -34,6 +34,22 @@ const statements = {
   inner: `${held} h.product_id = 5 AND h.order_id IN (SELECT id FROM wp_sales)`,
   parents:
     "SELECT p.ID FROM wp_posts p INNER JOIN wp_posts AS parent ON p.post_parent = parent.ID WHERE p.post_type = 'attachment' AND p.post_status = 'inherit' AND parent.post_status = 'publish'",
+  'parent-post':
+    'SELECT parent.post_title FROM wp_posts INNER JOIN wp_posts AS parent ON wp_posts.post_parent = parent.ID WHERE wp_posts.ID = 5',
+  'parent-comment':
+    'SELECT parent.comment_content FROM wp_comments INNER JOIN wp_comments AS parent ON wp_comments.comment_parent = parent.comment_ID WHERE wp_comments.comment_ID = 2',
+  'other-thread':
+    'SELECT parent.comment_content FROM wp_comments INNER JOIN wp_comments AS parent ON wp_comments.comment_karma = parent.comment_ID WHERE wp_comments.comment_post_ID = 4',
+  'parent-term':
+    'SELECT p.name FROM wp_terms AS t INNER JOIN wp_terms AS p ON t.term_group = p.term_id WHERE t.term_id = 3',
+  'parent-taxonomy':
+    "SELECT p.description FROM wp_term_taxonomy AS tt INNER JOIN wp_term_taxonomy AS p ON tt.parent = p.term_id WHERE tt.taxonomy = 'category'",
+  'other-meta':
+    'SELECT o.meta_value FROM wp_postmeta INNER JOIN wp_postmeta AS o ON wp_postmeta.meta_value = o.post_id WHERE wp_postmeta.post_id = 5',
+  'posts-of-term':
+    'SELECT p.post_title FROM wp_terms AS t INNER JOIN wp_term_taxonomy AS tt ON t.term_id = tt.term_id INNER JOIN wp_term_relationships AS tr ON tr.term_taxonomy_id = tt.term_taxonomy_id INNER JOIN wp_posts AS p ON p.ID = tr.object_id WHERE t.term_id = 3',
+  'relations-of-term':
+    'SELECT tr.object_id FROM wp_term_taxonomy AS tt INNER JOIN wp_term_relationships AS tr ON tr.term_taxonomy_id = tt.term_taxonomy_id WHERE tt.term_id = 3',
   third: `${held} h.product_id = 5 UNION SELECT amount FROM wp_holds`,
 } as const
 
@@ -69,6 +85,9 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
     const tags = response.headers.get('trellis-tags') ?? ''
     expect(tags).toContain(';complete;')
     const listed = (kind: string): string => new RegExp(`;${kind}=([^;]*)`).exec(tags)?.[1] ?? ''
+    const collections = listed('list')
+      .split(',')
+      .filter((list) => list !== '')
     const whole = ['holds', 'sales'].filter((table) => listed('x').split(',').includes(table))
     const rows = listed('r').split(',').toSorted()
     return {
@@ -76,6 +95,7 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
       posts: listed('p'),
       lists: listed('q').split(','),
       whole,
+      collections,
       maxAge: response.headers.get('trellis-max-age'),
     }
   }
@@ -112,6 +132,17 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
     expect(lists.filter((list) => list.startsWith('s') && list.endsWith(':any:any'))).toHaveLength(1)
     expect(lists.filter((list) => list.includes(':attachment:'))).toEqual([])
   })
+
+  test.each<keyof typeof statements>([
+    ...(['parent-post', 'parent-comment', 'other-thread', 'parent-term', 'parent-taxonomy'] as const),
+    ...(['other-meta', 'posts-of-term', 'relations-of-term'] as const),
+  ])(
+    'what a condition finds beside the objects that it names (%s) is a list of any of them',
+    async (name) => {
+      const { lists, collections } = await read(name)
+      expect([...collections, ...lists.filter((list) => /^[a-z]+:any:any$/.test(list))]).not.toEqual([])
+    },
+  )
 
   test('what is compared with the clock bounds a response until the first of these rows is over', async () => {
     const maxAge = Number((await read('orders')).maxAge)

@@ -9,6 +9,13 @@ import { type RealSite, startRealSite } from './sites/start-real-site.ts'
 
 const root = '/index.php/wp-json'
 
+/** `?newer=` names the constant with the version of a plugin, which has another one; `?without=` a plugin that is not active. */
+const versions = `<?php
+isset( $_GET['newer'] ) && define( $_GET['newer'], '99.1' );
+isset( $_GET['without'] ) && add_filter( 'option_active_plugins', function ( $plugins ) {
+	return preg_grep( '/^' . $_GET['without'] . '/', $plugins, PREG_GREP_INVERT );
+} );`
+
 /** Of another plugin: `?adds=` names a hook of titles, a field, a variable of titles or a type of fields, which shows how many posts the first category of the site has. */
 const adding = `<?php if ( isset( $_GET['adds'] ) ) {
 	function shows_number( $text ) {
@@ -87,6 +94,7 @@ describeSite('what responses of a shop depend on (WooCommerce, Yoast SEO, ACF)',
   beforeAll(async () => {
     site = await startRealSite({ plugins: pluginSets.shop, withCompanion: true })
     await writeFile(`${site.site}/wp-content/mu-plugins/zz-adding.php`, adding)
+    await writeFile(`${site.site}/wp-content/mu-plugins/zz-versions.php`, versions)
     // The first change after another plugin was added is one of everything.
     await php(`update_option( 'woocommerce_custom_orders_table_enabled', 'yes' );`)
     const { body } = await read('/wc/store/v1/products?per_page=100')
@@ -199,9 +207,34 @@ describeSite('what responses of a shop depend on (WooCommerce, Yoast SEO, ACF)',
       'adds=field',
       'adds=variable',
       'adds=type',
+      // What is known of a plugin is known of the version that was tested.
+      'newer=ACF_VERSION',
+      'newer=WC_VERSION',
+      'newer=WPSEO_VERSION',
     ])
       expect(await isKept(`?${query}`), query).toBe(false)
     // ACF shows whole terms in this format.
     expect(await isKept('?acf_format=standard')).toBe(false)
+  })
+
+  test('the description of a category is no change of its posts, unless code shows more of terms than ids and slugs', {
+    timeout: 120_000,
+  }, async () => {
+    const { posts } = await idsOn(site.origin)
+    const id = posts.at(-4) ?? 0
+    const { categories } = JSON.parse((await read(`/wp/v2/posts/${id}`)).body) as {
+      readonly categories: readonly number[]
+    }
+    let nth = 0
+    const change = (what: 'description' | 'slug') => () => {
+      nth += 1
+      return rest('PUT', `/wp/v2/categories/${categories[0]}`, { [what]: `${what}-${nth}` })
+    }
+    const path = `/wp/v2/posts/${id}?without=wordpress-seo`
+    expect(await kept(path, change('description'))).toBe(true)
+    expect(await kept(path, change('slug'))).toBe(false)
+    // Yoast SEO names the categories of a post.
+    const others = [`/wp/v2/posts/${id}`, `${path}&newer=ACF_VERSION`, `${path}&adds=acf/load_value`]
+    for (const other of others) expect(await kept(other, change('description')), other).toBe(false)
   })
 })

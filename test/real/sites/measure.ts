@@ -209,18 +209,6 @@ export const meanLeft = ({ writes }: SiteMeasurement): number =>
 
 const shareOf = ({ left, stored }: LeftByWrite): number => (stored === 0 ? 0 : left / stored)
 
-/** Writes that are known to leave less with the companion, by set, and why. */
-const leavingLess: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  fields: { category: 'without it the preset of cache.properties says that ACF shows no terms' },
-  graphql: {
-    category: 'the same, of Secure Custom Fields',
-    'new post': 'Secure Custom Fields filters each response, so that numbers of posts count as shown',
-  },
-  store: { category: 'descriptions of terms count as shown by what WooCommerce adds to' },
-  cart: { category: 'the same' },
-  pods: { 'new post': 'Polylang looks for terms, so that numbers of posts count as shown' },
-}
-
 /** Writes that leave less with the companion than without it. */
 export const lessWithCompanion = (
   without: SiteMeasurement,
@@ -228,8 +216,7 @@ export const lessWithCompanion = (
 ): readonly string[] =>
   withCompanion.writes.flatMap((one) => {
     const other = without.writes.find(({ write }) => write === one.write)
-    const isKnown = leavingLess[withCompanion.set]?.[one.write] !== undefined
-    if (other === undefined || isKnown || shareOf(one) >= shareOf(other)) return []
+    if (other === undefined || shareOf(one) >= shareOf(other)) return []
     return [`${one.write}: ${one.left}/${one.stored}, without it ${other.left}/${other.stored}`]
   })
 

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
+import { foldedTarget } from '../http/targets.ts'
 
 /** `partition` is `public` or the hash of a credential. */
 type CacheKeyParts = {
@@ -17,6 +18,15 @@ const part = (text: string): string => `${text.length}:${text}`
 
 /** Everything stored for one target, in all partitions and for all hosts, has keys that begin with this. */
 export const targetKey = (service: string, target: string): string => part(service) + part(target)
+
+/**
+ * The tag of what is stored for the other spellings of a target, as far as a server may read them as the same; undefined for the
+ * spelling whose `targetKey` it is.
+ */
+export const foldedTargetKey = (service: string, target: string): string | undefined => {
+  const form = foldedTarget(target)
+  return form === target ? undefined : targetKey(service, form)
+}
 
 const publicEnd = part('public')
 

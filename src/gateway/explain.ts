@@ -79,19 +79,14 @@ const storedAs = (
   partition: string,
   host: string,
 ): Explanation => {
-  const { tagger } = contract
-  const tags = requestTags(
-    tagger,
-    tagger.storedTags(match, canonical.arguments, nothingYet),
-    partition === 'public',
-    canonical.sendsUndeclared,
-  )
+  const rowTags = contract.tagger.storedTags(match, canonical.arguments, nothingYet)
+  const { target, sendsUndeclared } = canonical
+  const isPublic = partition === 'public'
+  const tags = requestTags(contract, rowTags, { service: service.name, target, isPublic, sendsUndeclared })
   return {
-    cacheKey: [service.name, canonical.target, partition, ...(host === '' ? [] : [host])].join(', '),
+    cacheKey: [service.name, target, partition, ...(host === '' ? [] : [host])].join(', '),
     tags,
-    ...(partition === 'public'
-      ? forDownstream(service, contract, [targetKey(service.name, canonical.target), ...tags])
-      : {}),
+    ...(isPublic ? forDownstream(service, contract, [targetKey(service.name, target), ...tags]) : {}),
   }
 }
 

@@ -102,8 +102,10 @@ export const pathReadings = (path: string): readonly string[] => {
 }
 
 /** The path or pattern with which the readings of a path are compared. */
-export const folded = (path: string): string =>
-  trimmed(withoutParameters(withSlashes(decodedButSlashes(path))))
+export const folded = (path: string): string => {
+  if (severalReadings.test(path)) return trimmed(withoutParameters(withSlashes(decodedButSlashes(path))))
+  return untrimmed.test(path) ? trimmed(path) : path
+}
 
 /** A name that cannot be decoded may mean a secret to the upstream. */
 const isSecret = (name: string, secrets: readonly string[]): boolean => {
@@ -137,3 +139,24 @@ export const targetParts = (target: string): { readonly path: string; readonly q
 }
 
 export const targetOf = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`)
+
+/** Octets one to one: no server reads what is not UTF-8 in another way than its octets. */
+const unescaped = (text: string): string =>
+  text
+    .replaceAll('+', ' ')
+    .replace(/%([\dA-Fa-f]{2})/g, (_, octet: string) => String.fromCharCode(Number.parseInt(octet, 16)))
+
+/** Without escapes, empty parameters, order and case, each of which makes no difference to some server. */
+const foldedQuery = (query: string): string =>
+  query
+    .split('&')
+    .map((pair) => unescaped(pair.replace(/^([^=]*)=$/, '$1')).toLowerCase())
+    .filter((pair) => pair !== '')
+    .sort()
+    .join('&')
+
+/** The same for all targets that a server may read as one, and for some others. */
+export const foldedTarget = (target: string): string => {
+  const { path, query } = targetParts(target)
+  return targetOf(folded(path), query === '' ? '' : foldedQuery(query))
+}

@@ -1,3 +1,4 @@
+import { foldedTargetKey } from '../cache/cache-key.ts'
 import type { Readability } from '../http/bodies/json-readability.ts'
 import type { HeaderLines } from '../http/headers/header-lines.ts'
 import type { ResponseHead } from '../http/message.ts'
@@ -57,15 +58,24 @@ export type Tagger = {
   changedTags(changes: readonly Change[]): readonly string[] | undefined
 }
 
-/** The tags of a response to such a request: `rowTags`, those of its row, and those that its partition and its parameters add. */
+/** What of a request adds tags to its response, beside its row. */
+type TaggedRequest = {
+  readonly service: string
+  readonly target: string
+  readonly isPublic: boolean
+  readonly sendsUndeclared: boolean
+}
+
+/** The tags of a response to such a request: `rowTags`, those of its row, and those that its target, partition and parameters add. */
 export const requestTags = (
-  { callers, undeclared }: Pick<Tagger, 'callers' | 'undeclared'>,
+  contract: { readonly tagger: Pick<Tagger, 'callers' | 'undeclared'>; readonly invalidatesTargets: boolean },
   rowTags: readonly string[],
-  isPublic: boolean,
-  sendsUndeclared: boolean,
+  { service, target, isPublic, sendsUndeclared }: TaggedRequest,
 ): readonly string[] => {
-  if (isPublic && !sendsUndeclared) return rowTags
-  const more = [isPublic ? undefined : callers, sendsUndeclared ? undeclared : undefined]
+  const { callers, undeclared } = contract.tagger
+  const spellings = contract.invalidatesTargets ? foldedTargetKey(service, target) : undefined
+  if (isPublic && !sendsUndeclared && spellings === undefined) return rowTags
+  const more = [isPublic ? undefined : callers, sendsUndeclared ? undeclared : undefined, spellings]
   return [...new Set([...rowTags, ...more.filter((tag) => tag !== undefined)])]
 }
 

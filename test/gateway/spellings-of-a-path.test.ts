@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { closeAfterEach } from '../support/close.ts'
 import { postBatch, siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { createLatch } from '../support/latch.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
 
@@ -205,6 +206,95 @@ describe('all spellings of a site are one resource', () => {
       ])
       expect(await read('/posts/4')).toEqual([version, !isPlain])
     }
+  })
+})
+
+describe('a write to an open service reaches its URL in every spelling that a server may read as the same', () => {
+  const profiles = ['safe', 'rfc-shared-cache'] as const
+  const spellings = [
+    ['/users/a@b.test', '/users/a%40b.test'],
+    ["/docs/it's", '/docs/it%27s'],
+    ['/docs/a,b:c', '/docs/a%2Cb%3ac'],
+    ['/docs/a%2Fb', '/docs/a%2fb'],
+    ['/items/5', '/items/5/'],
+    ['/items/5', '/Items//5;v=1'],
+    ['/docs?id=a~b', '/docs?id=a%7Eb'],
+    ['/docs?id=a%20b', '/docs?id=a+b'],
+    ['/docs?id=%C3%A9&%FF=%41', '/docs?id=%c3%a9&%ff=A'],
+    ['/docs?id=1&', '/docs?&i%64=1'],
+    ['/docs?id', '/docs?id='],
+    ['/docs?a=1&b=2', '/docs?b=2&a=1'],
+    ['/docs', '/docs?&'],
+  ] as const
+  const ways = spellings.flatMap(([one, other]) => [
+    [one, other],
+    [other, one],
+  ])
+  let version: number
+  const startOpen = async (profile: (typeof profiles)[number]): Promise<void> => {
+    version = 1
+    origin.script = ({ method }, wire) => {
+      if (method !== 'GET') version += 1
+      wire.respond({ headers: json, content: `{"version":${version}}` })
+    }
+    await start({ open: openService({ cache: { profile, rules: [{ match: 'GET /**', ttl: '1h' }] } }) })
+  }
+  /** As written: `fetch` would spell it in its own way. */
+  const send = async (method: string, path: string): Promise<readonly [string, boolean]> => {
+    const head = `${method} ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`
+    const answer = await exchangeBytes(gateway.publicAddress, head)
+    return [answer.slice(answer.indexOf('{')), answer.includes('trellis; hit')]
+  }
+  const purge = (url: string): Promise<Response> =>
+    fetch(`${gateway.adminAddress}/cache/purge`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ url }),
+    })
+  /** The spellings in which the response stays stored. */
+  const left = async (drop: (path: string) => Promise<unknown>): Promise<readonly string[]> => {
+    const stays: string[] = []
+    for (const [at, [read, written]] of ways.entries()) {
+      await send('GET', `/${at}${read}`)
+      expect((await send('GET', `/${at}${read}`))[1]).toBe(true)
+      await drop(`/${at}${written}`)
+      const [content, isHit] = await send('GET', `/${at}${read}`)
+      if (isHit || content !== `{"version":${version}}`) stays.push(`${read} after ${written}`)
+    }
+    return stays
+  }
+
+  test.each(profiles)('with %s', async (profile) => {
+    await startOpen(profile)
+    expect(await left((path) => send('PUT', path))).toEqual([])
+  })
+
+  test('and so does a purge', async () => {
+    await startOpen('safe')
+    expect(await left(purge)).toEqual([])
+  })
+
+  test('a read that began before the write is not stored', async () => {
+    await startOpen('safe')
+    const writes = createLatch()
+    origin.script = async ({ method }, wire) => {
+      if (method === 'GET') await writes.opened
+      wire.respond({ headers: json, content: '{"version":1}' })
+    }
+    const early = send('GET', '/users/a@b.test')
+    await origin.until(() => origin.received.length === 1)
+    await send('PUT', '/users/a%40b.test')
+    writes.open()
+    await early
+    expect(await send('GET', '/users/a@b.test')).toEqual(['{"version":1}', false])
+  })
+
+  test('other URLs stay stored', async () => {
+    await startOpen('safe')
+    for (const path of ['/docs/a-c', '/docs?id=a', '/docs']) await send('GET', path)
+    await send('PUT', '/docs/a%2Dc/d')
+    for (const path of ['/docs/a-c', '/docs?id=a', '/docs'])
+      expect(await send('GET', path)).toEqual(['{"version":1}', true])
   })
 })
 

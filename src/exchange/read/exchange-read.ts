@@ -127,10 +127,14 @@ export class ExchangeRead implements CacheRead {
   }
 
   tags(response: GatewayResponse & { readonly content: Buffer }): readonly string[] {
-    const { service, matching } = this.#context
+    const { service, matching, target } = this.#context
     const match = matching.kind === 'found' ? matching : undefined
     const rowTags = service.contract.tagger.storedTags(match, this.#context.arguments, response)
-    const isUndeclared = this.#context.sendsUndeclared || this.#hasKeyedHeader
-    return requestTags(service.contract.tagger, rowTags, this.partition === 'public', isUndeclared)
+    return requestTags(service.contract, rowTags, {
+      service: service.name,
+      target,
+      isPublic: this.partition === 'public',
+      sendsUndeclared: this.#context.sendsUndeclared || this.#hasKeyedHeader,
+    })
   }
 }

@@ -1,4 +1,4 @@
-import { targetKey } from '../../cache/cache-key.ts'
+import { foldedTargetKey, targetKey } from '../../cache/cache-key.ts'
 import { headerValue, requestHeader } from '../../http/headers/header-lines.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { hasDestination } from '../../http/methods.ts'
@@ -69,6 +69,12 @@ export const createdPath = (
   return named === undefined ? undefined : spelled(context.service, named)?.split('?', 1)[0]
 }
 
+/** Tags of what a service has stored for a target, in every spelling where the contract does not know which of them are the same. */
+const tagsOfTarget = ({ name, contract }: Service, target: string): readonly string[] => {
+  const others = contract.invalidatesTargets ? foldedTargetKey(name, target) : undefined
+  return others === undefined ? [targetKey(name, target)] : [targetKey(name, target), others]
+}
+
 /** Tags of one resource in the other services of the same upstream. As texts: a URL object would spell the query in another way. */
 const tagsOfOthers = (snapshot: ConfigSnapshot, service: Service, target: string): readonly string[] => {
   const [path = '', ...query] = target.split('?')
@@ -78,7 +84,7 @@ const tagsOfOthers = (snapshot: ConfigSnapshot, service: Service, target: string
     const { basePath } = other.address
     const rest = upstreamPath.startsWith(basePath) ? upstreamPath.slice(basePath.length) : undefined
     const key = rest !== undefined && /^(?:[/?]|$)/.test(rest) ? spelled(other, asTarget(rest)) : undefined
-    return key === undefined ? [] : targetKey(other.name, key)
+    return key === undefined ? [] : tagsOfTarget(other, key)
   })
 }
 
@@ -95,7 +101,7 @@ export const targetTags = (
     const named = owner === undefined ? undefined : spelled(owner, asTarget(path.slice(owner.mount.length)))
     if (owner === undefined || named === undefined) return []
     const isReached = owner.name === service.name && !service.contract.invalidatesTargets
-    return [...(isReached ? [] : [targetKey(owner.name, named)]), ...tagsOfOthers(snapshot, owner, named)]
+    return [...(isReached ? [] : tagsOfTarget(owner, named)), ...tagsOfOthers(snapshot, owner, named)]
   })
   return [...new Set(tags)]
 }

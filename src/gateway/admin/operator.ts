@@ -8,7 +8,7 @@ import type { Config } from '../../config/config.ts'
 import { shownConfig } from '../../config/redacted-config.ts'
 import { publicPrefix, type Service } from '../../exchange/service.ts'
 import { requestHeader } from '../../http/headers/header-lines.ts'
-import { targetParts } from '../../http/targets.ts'
+import { foldedTarget, targetParts } from '../../http/targets.ts'
 import type { History, PurgeRecord } from '../../observability/history.ts'
 import { apiDocumentOf } from '../../openapi/document/api-document.ts'
 import {
@@ -53,7 +53,9 @@ const storedFor = (publicTarget: FoundTarget): PurgeSelectors => {
   const targets = [get, query].flatMap((canonical) => (canonical.kind === 'target' ? [canonical.target] : []))
   if (targets.length === 0 && get.kind === 'refused') return get
   const at = { kind: 'target', service: service.config.name, ...(host === '' ? {} : { host }) } as const
-  return { kind: 'selectors', selectors: [...new Set(targets)].map((target) => ({ ...at, target })) }
+  // The form of which every stored spelling has the tag.
+  const tagged = service.contract.invalidatesTargets ? targets.map(foldedTarget) : targets
+  return { kind: 'selectors', selectors: [...new Set(tagged)].map((target) => ({ ...at, target })) }
 }
 
 const byUrl = ({ targets }: PurgeParts, url: string, only: string | undefined): PurgeSelectors => {

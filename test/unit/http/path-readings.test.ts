@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { folded, pathReadings } from '../../../src/http/targets.ts'
+import { folded, foldedTarget, pathReadings } from '../../../src/http/targets.ts'
 import { cost } from '../../support/cost.ts'
 
 describe('a path is read', () => {
@@ -38,6 +38,28 @@ describe('a path is read', () => {
     (piece) => {
       const path = `/${piece.repeat(16_000 / piece.length)}x`
       expect(cost(() => pathReadings(path), 50)).toBeLessThan(50)
+    },
+  )
+})
+
+describe('a target is folded', () => {
+  test.each([
+    ['where servers do not differ, into itself', '/blog/a-b~c.d?id=5', '/blog/a-b~c.d?id=5'],
+    ['without escapes', '/a%27b?i%64=a%7Eb+c', "/a'b?id=a~b c"],
+    ['without parameters and slashes of its path that some servers pass over', '/A//b;x/?a', '/a/b?a'],
+    ['without the order of its parameters', '/?b=2&a=1', '/?a=1&b=2'],
+    ['without empty parameters', '/?&&', '/'],
+    ['without an empty value', '/?a=&b', '/?a&b'],
+    ['with octets that are no UTF-8', '/?a=%FF%41', '/?a=\u00ffa'],
+  ])('%s: %s', (_how, target, form) => {
+    expect(foldedTarget(target)).toBe(form)
+  })
+
+  test.each(['%26', '&', '=', '+', '%', '%2', 'a&', 'A', '%C3%A9'])(
+    'in linear time, of nothing but %j',
+    (piece) => {
+      const target = `/?${piece.repeat(24_000 / piece.length)}`
+      expect(cost(() => foldedTarget(target), 50)).toBeLessThan(50)
     },
   )
 })

@@ -3,7 +3,7 @@ import type { ByteBudget } from '../http/bounds/byte-budget.ts'
 import { addressGroup } from '../http/bounds/client-network.ts'
 import { withTraceHeaders } from '../http/headers/forwardable-headers.ts'
 import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
-import type { GatewayResponse } from '../http/message.ts'
+import { type GatewayResponse, type ResponseOrPromise, whenKnown } from '../http/message.ts'
 import { isOptions } from '../http/methods.ts'
 import type { ContentInspector } from '../service/contract.ts'
 import type { ForwardRequest } from '../upstream/messages.ts'
@@ -127,18 +127,19 @@ const forwardTranslated = (
 }
 
 /** Sends the request to the upstream, which queues, tries and retries it. Names and URLs become the upstream's, and public again in the response. */
-export const forward = async (deps: ForwardDeps, outgoing: Outgoing): Promise<GatewayResponse> => {
+export const forward = (deps: ForwardDeps, outgoing: Outgoing): ResponseOrPromise => {
   const { context: requestContext } = outgoing
   shed(requestContext, outgoing.effect, deps.overload)
-  const content = await translatedContent(requestContext)
-  const response = await inSpan(
-    deps.spans,
-    requestContext,
-    'upstream',
-    () => forwardTranslated(deps, outgoing, content),
-    (head) => head,
+  const response = whenKnown(translatedContent(requestContext), (content) =>
+    inSpan(
+      deps.spans,
+      requestContext,
+      'upstream',
+      () => forwardTranslated(deps, outgoing, content),
+      (head) => head,
+    ),
   )
-  return publicResponse(requestContext, response)
+  return whenKnown(response, (known) => publicResponse(requestContext, known))
 }
 
 const nothing: ReadonlySet<string> = new Set()

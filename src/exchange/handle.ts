@@ -2,7 +2,7 @@ import { forwardedCacheStatus } from '../cache/cache-read.ts'
 import type { BypassReason } from '../cache/decide-caching.ts'
 import { unlimited } from '../http/bounds/byte-budget.ts'
 import type { HeaderLines } from '../http/headers/header-lines.ts'
-import { type GatewayResponse, type ResponseOrPromise, withAdded } from '../http/message.ts'
+import { type GatewayResponse, type ResponseOrPromise, whenKnown, withAdded } from '../http/message.ts'
 import { type Decision, decide, ownOf } from '../service/decide.ts'
 import { authenticate, authorize, authorizeContent } from './admit/authorize.ts'
 import { match } from './admit/match.ts'
@@ -142,11 +142,11 @@ const reportBypass = (
 /** Does what was decided. What a read or a write says of the cache is in `Cache-Status`. */
 const act = (deps: HandleDeps, requestContext: ValidatedContext, decision: Decision): ResponseOrPromise => {
   const { record } = requestContext
-  const forwardOutgoing = async (outgoing: Outgoing): Promise<GatewayResponse> => {
-    const response = await forward(deps, outgoing)
-    if (outgoing.effect !== 'write') noticeTasks(deps, requestContext, response)
-    return response
-  }
+  const forwardOutgoing = (outgoing: Outgoing): ResponseOrPromise =>
+    whenKnown(forward(deps, outgoing), (response) => {
+      if (outgoing.effect !== 'write') noticeTasks(deps, requestContext, response)
+      return response
+    })
   const inCache = (run: () => ResponseOrPromise): ResponseOrPromise =>
     inSpan(deps.spans, requestContext, 'cache', run, (response) => response)
   if (decision.kind !== 'read') buildReading(deps, requestContext, '')?.usedUnknown()
@@ -164,13 +164,14 @@ const act = (deps: HandleDeps, requestContext: ValidatedContext, decision: Decis
       if (own !== undefined) return own
       record.cache = 'bypass'
       reportBypass(deps, requestContext, decision.reason)
-      return inCache(async () => {
-        const response = await forwardOutgoing(passedOn(requestContext))
-        const { reason } = decision
-        return reason === undefined
-          ? response
-          : withCacheStatus(response, { reason: 'bypass', detail: reason })
-      })
+      return inCache(() =>
+        whenKnown(forwardOutgoing(passedOn(requestContext)), (response) => {
+          const { reason } = decision
+          return reason === undefined
+            ? response
+            : withCacheStatus(response, { reason: 'bypass', detail: reason })
+        }),
+      )
     }
     case 'write':
       record.cache = 'bypass'

@@ -1,3 +1,5 @@
+import { memoizeLast } from './memo.ts'
+
 /**
  * Text that is not UTF-8, with its escaped bytes as the description; or, without a description, brackets nested too deep or an
  * index too large to decode exactly. No type accepts it, so a declared parameter with it is refused.
@@ -79,6 +81,13 @@ export const decodeFormText = (raw: string): string | Unreadable => {
   }
   return notAscii.test(spaced) && loneSurrogate.test(spaced) ? Symbol() : spaced
 }
+
+const noParameters: readonly (readonly [name: string, value: string])[] = []
+
+/** Name and value of each parameter of a query (without `?`), decoded: once for all that ask about it in a row. */
+export const queryParameters = memoizeLast((query) =>
+  query === '' ? noParameters : [...new URLSearchParams(query)],
+)
 
 const plain = /^[\w.,:~-]*$/
 const alwaysClear = /%(?:2C|3A)/g

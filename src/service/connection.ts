@@ -113,13 +113,17 @@ export type ContentMapper = {
   whole(content: Buffer): Buffer
 }
 
+export type PublicSide = {
+  readonly headers: HeaderLines
+  readonly mapper: ContentMapper | undefined
+}
+
 /** Translates between public names and URLs and the upstream's. */
 export type Translation = {
   toUpstreamTarget(path: string, query: string): string
   toUpstreamContent(content: Buffer, contentType: string | undefined): Buffer | Promise<Buffer>
-  fromUpstreamHeaders(headers: HeaderLines): HeaderLines
-  /** Undefined: the content has no names. */
-  fromUpstreamContent(headers: HeaderLines): ContentMapper | undefined
+  /** For a response with these headers: its public headers, and what maps its content; undefined: the content has no names. */
+  fromUpstream(headers: HeaderLines): PublicSide
 }
 
 /** Documents that the gateway makes itself. */

@@ -1,3 +1,4 @@
+import { queryParameters } from '../http/form-text.ts'
 import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import { isNamedByPost, isPost } from '../http/methods.ts'
 import type { RequestMeaning } from '../service/contract.ts'
@@ -15,10 +16,10 @@ const mayOverride = (query: string): boolean =>
   query.includes('%') || query.includes('method') || query.includes('route')
 
 const queryOverrides = (query: string): Overrides => {
-  if (query === '' || !mayOverride(query)) return none
+  if (!mayOverride(query)) return none
   let route = false
   let method: Overrides['method']
-  for (const [decodedName, value] of new URLSearchParams(query)) {
+  for (const [decodedName, value] of queryParameters(query)) {
     const { name, indexes } = splitPhpName(decodedName) ?? { name: '', indexes: [] }
     if (name === routeParameter) route = true
     // The last one wins in PHP.

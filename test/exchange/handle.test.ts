@@ -377,14 +377,16 @@ describe('names of the upstream', () => {
   const translation = {
     toUpstreamTarget: (path: string, query: string) => `/up${path}?${query}`,
     toUpstreamContent: (content: Buffer) => Buffer.from(String(content).toUpperCase()),
-    fromUpstreamHeaders: (lines: readonly string[]) => [...lines, 'X-Mapped', '1'],
-    fromUpstreamContent: () => ({
-      whole: (content: Buffer) => Buffer.from(`${String(content).toLowerCase()}.`),
-      transform: () =>
-        new Transform({
-          transform: (chunk: Buffer, _encoding, done) => done(null, String(chunk).toLowerCase()),
-          flush: (done) => done(null, '.'),
-        }),
+    fromUpstream: (lines: readonly string[]) => ({
+      headers: [...lines, 'X-Mapped', '1'],
+      mapper: {
+        whole: (content: Buffer) => Buffer.from(`${String(content).toLowerCase()}.`),
+        transform: () =>
+          new Transform({
+            transform: (chunk: Buffer, _encoding, done) => done(null, String(chunk).toLowerCase()),
+            flush: (done) => done(null, '.'),
+          }),
+      },
     }),
   }
 

@@ -1,4 +1,5 @@
 import type { Pieces } from '../../http/bodies/turns.ts'
+import { queryParameters } from '../../http/form-text.ts'
 import type { ItemRules } from '../../service/contract.ts'
 import { type BatchEnvelope, type EnvelopeItem, envelopeItem, rawBodies } from '../envelope/read-envelope.ts'
 import type { BatchItem, ItemCheck, ItemError } from '../item.ts'
@@ -7,9 +8,8 @@ import { type OrderFacts, unknownOrder } from './reach.ts'
 
 /** Names of the parameters an item sets, in query and body, down to the first bracket. */
 const parametersOf = (item: BatchItem, bodyNames: readonly string[]): readonly string[] => {
-  if (item.query === '') return bodyNames
-  const inQuery = [...new URLSearchParams(item.query).keys()].map((name) => name.split('[', 1)[0] ?? '')
-  return inQuery.concat(bodyNames)
+  const inQuery = queryParameters(item.query).map(([name]) => name.split('[', 1)[0] ?? '')
+  return [...inQuery, ...bodyNames]
 }
 
 export type PlanOptions = { readonly itemRules: ItemRules }

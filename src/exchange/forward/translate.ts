@@ -14,8 +14,7 @@ const mappedContent = (content: Buffer | Readable, mapper: ContentMapper): Buffe
 }
 
 const translatedResponse = (response: GatewayResponse, translation: Translation): GatewayResponse => {
-  const mapper = translation.fromUpstreamContent(response.headers)
-  const headers = translation.fromUpstreamHeaders(response.headers)
+  const { headers, mapper } = translation.fromUpstream(response.headers)
   return mapper === undefined || response.content === undefined
     ? { ...response, headers }
     : { ...response, headers, content: mappedContent(response.content, mapper) }

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { queryParameters } from '../../http/form-text.ts'
 import { isJsonObject, parsedJson } from '../../http/json-text.ts'
 
 /** Names that every route takes, which change no item, and the id that the path has already. */
@@ -19,7 +20,7 @@ const membersOf = (content: Buffer): readonly string[] | undefined => {
 
 /** `a[b][]` gives a value to `a`. */
 const parametersOf = (query: string): readonly string[] =>
-  [...new URLSearchParams(query).keys()].map((name) => name.split('[', 1)[0] ?? name)
+  queryParameters(query).map(([name]) => name.split('[', 1)[0] ?? name)
 
 /**
  * Names of all arguments to which a write gives a value, whether its route declares them or not: what they do not name the write does

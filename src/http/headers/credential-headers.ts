@@ -1,3 +1,4 @@
+import { queryParameters } from '../form-text.ts'
 import { isJsonObject, type JsonObject } from '../json-text.ts'
 import { memoize } from '../memo.ts'
 import { isForwardable, isUnusualName, namedAway } from './forwardable-headers.ts'
@@ -134,12 +135,8 @@ export const isCredentialParameter = memoize((name) => {
 })
 
 /** Has a query (without `?`) a parameter that carries a credential, by its name? `harmless`: configured exceptions. */
-export const hasCredentialParameter = (query: string, harmless: readonly string[]): boolean => {
-  if (query === '') return false
-  for (const [name] of new URLSearchParams(query))
-    if (isCredentialParameter(name) && !harmless.includes(name)) return true
-  return false
-}
+export const hasCredentialParameter = (query: string, harmless: readonly string[]): boolean =>
+  queryParameters(query).some(([name]) => isCredentialParameter(name) && !harmless.includes(name))
 
 /** What a request header of a name (lower case) can do to the response. */
 type Meaning = 'unsent' | 'harmless' | 'credential' | 'other'

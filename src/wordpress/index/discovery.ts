@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { inTurns, type Pieces } from '../../http/bodies/turns.ts'
+import { queryParameters } from '../../http/form-text.ts'
 import { isJsonObject, type JsonObject } from '../../http/json-text.ts'
 import type { Difference, DiscoveryEvent, IndexRefusal } from '../../service/connection.ts'
 import type { Row } from '../../service/row.ts'
@@ -22,7 +23,7 @@ type FieldTree = Map<string, FieldTree | 'all'>
 const selectedFields = (query: string): readonly string[] | undefined => {
   if (!query.includes('_fields')) return undefined
   const names: string[] = []
-  for (const [name, value] of new URLSearchParams(query)) {
+  for (const [name, value] of queryParameters(query)) {
     if (name === '_fields' || name.startsWith('_fields[')) names.push(...value.split(/[\s,]+/))
   }
   const fields = names.filter((field) => field !== '')

@@ -294,15 +294,15 @@ export const createNames = (options: NamesOptions) => {
       if (mediaTypeOf(contentType) !== 'form') return content
       return Buffer.from(mapQuery(content.toString('latin1'), swap), 'latin1')
     },
-    /** Fields of a response. Where its content will be mapped, the fields that describe its octets are removed. */
-    fromUpstreamHeaders: (lines: HeaderLines): HeaderLines => {
-      const { urls } = current().toPublic
-      return urls.isIdentity ? lines : mapFields(lines, urls, carriesNames(lines))
-    },
-    /** Mapper for the content of a response with these upstream fields; undefined when such content is not mapped. */
-    fromUpstreamContent: (lines: HeaderLines) => {
+    /**
+     * For a response with these upstream fields: its public ones, and the mapper for its content, undefined when such content is not
+     * mapped. Where it is, the fields that describe its octets are removed.
+     */
+    fromUpstream: (lines: HeaderLines) => {
       const { urls, mapper } = current().toPublic
-      return urls.isIdentity || !carriesNames(lines) ? undefined : mapper
+      if (urls.isIdentity) return { headers: lines, mapper: undefined }
+      const isMapped = carriesNames(lines)
+      return { headers: mapFields(lines, urls, isMapped), mapper: isMapped ? mapper : undefined }
     },
     /** Maps a complete JSON document of the upstream, e.g. its index. */
     fromUpstreamDocument: (content: Buffer): Buffer => current().toPublic.mapper.whole(content),

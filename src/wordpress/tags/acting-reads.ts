@@ -1,4 +1,5 @@
 import type { UncacheableReason } from '../../cache/decide-caching.ts'
+import { queryParameters } from '../../http/form-text.ts'
 import { foldPhpName } from '../arguments/php-query.ts'
 
 /** A script of WordPress that writes when it is asked by GET; with a parameter only where the query has it. */
@@ -74,7 +75,7 @@ const isNonce = (name: string, isAdmin: boolean): boolean =>
 /** Does a GET of these readings of a path, with this query, run a script that writes? */
 export const actingScriptOf = (readings: readonly string[], query: string): UncacheableReason | undefined => {
   if (!readings.some((path) => script.test(path) || admin.test(path))) return undefined
-  const given = [...new URLSearchParams(query)].map(([name, value]) => [foldPhpName(name), value] as const)
+  const given = queryParameters(query).map(([name, value]) => [foldPhpName(name), value] as const)
   const isActing = patterns.some(({ pattern, parameter, reads }) => {
     if (!readings.some((path) => pattern.test(path))) return false
     // The last value counts in PHP, and any other one in what stands in front of it.

@@ -1,3 +1,4 @@
+import { queryParameters } from '../../http/form-text.ts'
 import { headerValue } from '../../http/headers/header-lines.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { isGetOrHead } from '../../http/methods.ts'
@@ -15,7 +16,7 @@ export const runsTasks = (path: string): boolean => script.test(path)
 const parameter = 'doing_wp_cron'
 
 const namesOf = (query: string): readonly string[] =>
-  [...new URLSearchParams(query).keys()].map((name) => foldPhpName(name))
+  queryParameters(query).map(([name]) => foldPhpName(name))
 
 /** In the folder of WordPress, or in one below it. Elsewhere it may be a part of a path behind another script, or of a route. */
 const plainScript = /^(?:\/[^/.;%]+)?\/wp-cron\.php$/

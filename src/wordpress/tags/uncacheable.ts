@@ -1,4 +1,5 @@
 import { isActing, type UncacheableReason } from '../../cache/decide-caching.ts'
+import { queryParameters } from '../../http/form-text.ts'
 import { pathReadings } from '../../http/targets.ts'
 import { foldPhpName } from '../arguments/php-query.ts'
 import { actingScriptOf, isNonceAnywhere } from './acting-reads.ts'
@@ -132,9 +133,8 @@ const readParameter = (name: string, value: string): UncacheableReason | undefin
 
 /** The first one with which a GET may change something, else the first one. */
 const sensitiveParameter = (query: string): UncacheableReason | undefined => {
-  if (query === '') return undefined
   let first: UncacheableReason | undefined
-  for (const [name, value] of new URLSearchParams(query)) {
+  for (const [name, value] of queryParameters(query)) {
     const uncacheableReason = readParameter(name, value)
     if (uncacheableReason !== undefined && isActing(uncacheableReason)) return uncacheableReason
     first ??= uncacheableReason

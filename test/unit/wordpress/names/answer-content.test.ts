@@ -80,7 +80,7 @@ describe('JSON of a response', () => {
     ['coded content', [...jsonHeaders, 'Content-Encoding', 'gzip']],
     ['a part', [...jsonHeaders, 'Content-Range', 'bytes 0-1/2']],
   ])('has no mapper for %s', (_what, lines) => {
-    expect(names().fromUpstreamContent(lines)).toBeUndefined()
+    expect(names().fromUpstream(lines).mapper).toBeUndefined()
   })
 
   test('content nested deeper than WordPress writes it passes unmapped', () => {
@@ -95,7 +95,7 @@ test.each([
   ['a key', '{"http'],
   ['a pattern', '{"routes":{"\\/wp'],
 ])('of %s without an end only a bounded part is held back', (_what, begun) => {
-  const mapper = names().fromUpstreamContent(jsonHeaders)?.scanner()
+  const mapper = names().fromUpstream(jsonHeaders).mapper?.scanner()
   const chunk = Buffer.alloc(16 * 1024, 'x')
   mapper?.push(Buffer.from(begun))
   mapper?.push(chunk)
@@ -111,7 +111,7 @@ test('a bound on length holds for chunks and for complete content alike', () => 
 })
 
 test('a stream is mapped chunk by chunk', async () => {
-  const mapper = names().fromUpstreamContent(jsonHeaders)?.transform()
+  const mapper = names().fromUpstream(jsonHeaders).mapper?.transform()
   if (mapper === undefined) throw new Error('no mapper')
   const chunks = ['{"wp_', 'id":1,"a":"', upstreamRoot.slice(0, 9), `${upstreamRoot.slice(9)}/"`, '}'].map(
     (c) => Buffer.from(c),
@@ -133,7 +133,7 @@ describe('the real post of WordPress', () => {
 
   test('is the same object when nothing changes', () => {
     const mapper = names({ mode: 'same', upstreamRoots: () => ['http://elsewhere.test/index.php/wp-json'] })
-    const scanner = mapper.fromUpstreamContent(jsonHeaders)?.scanner()
+    const scanner = mapper.fromUpstream(jsonHeaders).mapper?.scanner()
     expect(scanner?.push(post)).toBe(post)
     expect(scanner?.end().length).toBe(0)
   })

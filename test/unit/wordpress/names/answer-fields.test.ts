@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { names, publicRoot, upstreamRoot } from './wordpress-names.ts'
 
 const mapped = (name: string, value: string): string | undefined =>
-  names().fromUpstreamHeaders([name, value])[1]
+  names().fromUpstream([name, value]).headers[1]
 
 describe('headers of a response', () => {
   test.each([
@@ -55,7 +55,7 @@ describe('headers of a response', () => {
       'Accept-Ranges',
       'bytes',
     ]
-    expect(names().fromUpstreamHeaders(lines)).toEqual([
+    expect(names().fromUpstream(lines).headers).toEqual([
       'Content-Type',
       'application/json',
       'ETag',
@@ -67,7 +67,7 @@ describe('headers of a response', () => {
 
   test('repeated lines keep their order', () => {
     const lines = ['Link', `<${upstreamRoot}/>; rel=a`, 'X', '1', 'Link', `<${upstreamRoot}/>; rel=b`]
-    expect(names().fromUpstreamHeaders(lines)).toEqual([
+    expect(names().fromUpstream(lines).headers).toEqual([
       'Link',
       `<${publicRoot}/>; rel=a`,
       'X',
@@ -81,14 +81,14 @@ describe('headers of a response', () => {
     const learned: { root: string | undefined } = { root: undefined }
     const mapper = names({ learned, upstreamRoots: (root) => (root === undefined ? [] : [root]) })
     const lines = ['Location', `${upstreamRoot}/wp/v2/posts/5`]
-    expect(mapper.fromUpstreamHeaders(lines)).toEqual(lines)
+    expect(mapper.fromUpstream(lines).headers).toEqual(lines)
     learned.root = `${upstreamRoot}/`
-    expect(mapper.fromUpstreamHeaders(lines)[1]).toBe(`${publicRoot}/site/v2/posts/5`)
+    expect(mapper.fromUpstream(lines).headers[1]).toBe(`${publicRoot}/site/v2/posts/5`)
   })
 
   test('with `names: same` and one root for both sides the same lines are returned', () => {
     const lines = ['Location', `${upstreamRoot}/wp/v2/posts/5`]
     const mapper = names({ mode: 'same', publicRoot: upstreamRoot, upstreamRoots: () => [upstreamRoot] })
-    expect(mapper.fromUpstreamHeaders(lines)).toBe(lines)
+    expect(mapper.fromUpstream(lines).headers).toBe(lines)
   })
 })

@@ -68,7 +68,7 @@ const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 1
 
 /** As a complete content is mapped: without the scanner where nothing in it can change. */
 const complete = (mapper: Names, content: Buffer): string => {
-  const mapping = mapper.fromUpstreamContent(jsonHeaders)
+  const mapping = mapper.fromUpstream(jsonHeaders).mapper
   return (mapping === undefined ? content : mapping.whole(content)).toString('latin1')
 }
 
@@ -183,7 +183,7 @@ test('a body without names and REST URLs is not copied', () => {
   fc.assert(
     fc.property(plain, (content) => {
       const octets = Buffer.from(content)
-      const scanner = mapper.fromUpstreamContent(jsonHeaders)?.scanner()
+      const scanner = mapper.fromUpstream(jsonHeaders).mapper?.scanner()
       expect(scanner?.push(octets)).toBe(octets)
       expect(scanner?.end().length).toBe(0)
     }),

@@ -9,7 +9,7 @@ test.each([
   ['a quoted text', `["\\"${upstreamRoot}/x\\""]`, undefined],
 ])('%s', (_, content, mapped) => {
   const sameHost = names({ mode: 'same', upstreamRoots: () => [upstreamRoot] })
-  const mapping = sameHost.fromUpstreamContent(jsonHeaders)
+  const mapping = sameHost.fromUpstream(jsonHeaders).mapper
   if (mapping === undefined) throw new Error('nothing maps it')
   expect(mapping.whole(Buffer.from(content)).toString()).toBe(mapped ?? content)
 })

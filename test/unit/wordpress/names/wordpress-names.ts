@@ -25,7 +25,7 @@ export const jsonHeaders = ['Content-Type', 'application/json; charset=UTF-8']
 
 /** The content as the public side sees it, cut into chunks after each of the given positions. */
 export const fromUpstream = (mapper: Names, content: Buffer, cuts: readonly number[] = []): Buffer => {
-  const scanner = mapper.fromUpstreamContent(jsonHeaders)?.scanner()
+  const scanner = mapper.fromUpstream(jsonHeaders).mapper?.scanner()
   if (scanner === undefined) return content
   const ends = [...cuts, content.length].sort((a, b) => a - b)
   const pieces: Buffer[] = []

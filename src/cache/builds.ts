@@ -3,7 +3,6 @@ import { setImmediate } from 'node:timers/promises'
 import { inTurns } from '../http/bounds/in-turns.ts'
 import { targetKeyOf } from './cache-key.ts'
 import type { BuildReading, ReadResponse } from './cache-read.ts'
-
 import { createTagIndex, type TagHolder } from './store/tag-index.ts'
 
 /** Builds whose reads are kept; of more, the one that was used longest ago is forgotten. */

@@ -45,7 +45,7 @@ export const listEntries = (
   limit: number,
   at: Moment,
 ): readonly CacheEntry[] => {
-  const responses = store.all().flatMap(({ variants }) => variants)
+  const responses = store.all().flatMap((entry) => store.currentVariants(entry))
   const rankOf = rank[order]
   return responses
     .sort((a, b) => rankOf(b) - rankOf(a))

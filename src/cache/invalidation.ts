@@ -11,7 +11,7 @@ import { currentAgeMs } from './policy/reuse.ts'
 import type { InvalidationLog } from './store/invalidation-log.ts'
 import type { MemoryStore, StoredVariants } from './store/memory-store.ts'
 import type { QuarantinedTags } from './store/quarantined-tags.ts'
-import { limitLifetime } from './store/stored-response.ts'
+import { limitLifetime, type StoredResponse } from './store/stored-response.ts'
 
 /** One invalidation, as sent to all processes that store responses. */
 export type Invalidation =
@@ -131,7 +131,7 @@ export type UsedTarget = {
 }
 
 /** The target of an entry, with the hits of all its variants; undefined for responses of one credential. */
-const usedTarget = ({ key, variants }: StoredVariants): UsedTarget | undefined => {
+const usedTarget = (key: string, variants: readonly StoredResponse[]): UsedTarget | undefined => {
   const { service, host, target, partition, scheme } = partsOfKey(key)
   if (partition !== 'public' || variants.length === 0 || redactTarget(target) !== target) return undefined
   return { service, host, scheme, target, hits: variants.reduce((sum, { hits }) => sum + hits, 0) }
@@ -305,7 +305,7 @@ export class CacheInvalidation {
       for (const entry of this.#store.withTag(tag)) {
         left -= 1
         if (found.length === max || left < 0) return found
-        const target = usedTarget(entry)
+        const target = usedTarget(entry.key, entry.variants)
         if (target !== undefined && !found.some((other) => isSameTarget(other, target))) found.push(target)
       }
     }
@@ -381,7 +381,7 @@ export class CacheInvalidation {
 
   #isLargeWithoutTag({ selector, mode, dryRun }: Purge): boolean {
     const isCleared = selector.kind === 'all' && mode === 'hard'
-    return !dryRun && !isCleared && tagOf(selector) === undefined && this.#store.mayChangeLater(keysPerTurn)
+    return !dryRun && !isCleared && tagOf(selector) === undefined && this.#store.size >= keysPerTurn
   }
 
   #purgeLater({ selector, mode }: Purge): number {
@@ -425,7 +425,8 @@ export class CacheInvalidation {
 
   /** What is stored during a pause was requested after the purge, and may be removed too. */
   *#purging({ selector, mode, dryRun }: Purge): Generator<undefined, number> {
-    if (dryRun) return yield* visiting(this.#select(selector), ({ variants }) => variants.length)
+    if (dryRun)
+      return yield* visiting(this.#select(selector), (entry) => this.#store.currentVariants(entry).length)
     const since = this.#begin(selector)
     if (selector.kind === 'all' && mode === 'hard') {
       const entries = this.#store.clear()
@@ -455,7 +456,7 @@ export class CacheInvalidation {
     for (const selector of selectors) {
       const targets: UsedTarget[] = [...used]
       yield* visiting(this.#select(selector), (entry) => {
-        const target = usedTarget(entry)
+        const target = usedTarget(entry.key, this.#store.currentVariants(entry))
         if (target !== undefined) targets.push(target)
         if (targets.length > 4 * limit) targets.splice(0, targets.length, ...topTargets(targets, limit))
         return 0

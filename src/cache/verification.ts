@@ -52,7 +52,7 @@ export const createVerification = ({ store, log, quarantined, lease, clock }: Ve
     )
   }
   return {
-    /** Some that lie beside each other in the order of use, from a random one on. */
+    /** Some, from a random one on. */
     sample: (max: number): readonly StoredResponse[] =>
       store.some(max).flatMap(({ variants }) => variants.filter(isVerifiable)),
     isServed,

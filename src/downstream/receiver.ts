@@ -128,17 +128,23 @@ export class Receiver {
     return this.#lookup
   }
 
-  /** A name that resolves to nothing for a while loses no instance: those that are known may still serve. */
   async #lookUp(): Promise<void> {
     const { hostname } = new URL(this.#options.config.url)
     let addresses: readonly string[] = []
     try {
       addresses = await this.#options.addressesOf(hostname)
     } catch (error) {
-      if (!isNoSuchName(error) && this.#unknown !== lookupLate) this.#lose(causeOf(error))
+      if (isNoSuchName(error)) this.#keep()
+      else if (this.#unknown !== lookupLate) this.#lose(causeOf(error))
       return
     }
     if (!this.#isClosed) this.#use(addresses)
+  }
+
+  /** A name that resolves to nothing for a while loses no instance: those that are known may still serve. */
+  #keep(): void {
+    if (this.#instances.length > 0) this.#use(this.#instances.flatMap(({ address }) => address ?? []))
+    else this.#lose(notResolved)
   }
 
   /** The instances that are known stay; whether there are others is not known until a lookup succeeds. */

@@ -11,12 +11,15 @@ import {
   type StoredResponse,
 } from './stored-response.ts'
 import { createTagIndex, type TagHolder } from './tag-index.ts'
+import { type ChangedLater, type WideChange, WideChanges } from './wide-changes.ts'
 
 /** All that is stored under one key; without variants after it was removed. Changed by the store alone. */
-export type StoredVariants = TagHolder & {
-  variants: readonly StoredResponse[]
-  readonly heapBytes: number
-}
+export type StoredVariants = TagHolder &
+  ChangedLater & {
+    readonly heapBytes: number
+    /** Its position among all entries. */
+    place: number
+  }
 
 type MemoryStoreOptions = {
   readonly maxBytes: number
@@ -28,12 +31,6 @@ type MemoryStoreOptions = {
 
 /** Many values of a selecting header (Origin, say) must not make one key unbounded, nor its search slow. */
 const maxVariants = 16
-
-/** To pass over more entries would take milliseconds. */
-const maxSkipped = 50_000
-
-/** A reader compares its key with each. */
-const maxPending = 16
 
 const none: readonly StoredResponse[] = []
 
@@ -54,19 +51,6 @@ const isSameVariant = (a: StoredResponse, b: StoredResponse): boolean =>
 /** What was dropped by a tag and is still to be removed. `last`: see TagHolder. */
 type Dropped = { readonly tag: string; readonly last: number; readonly entries: StoredVariants[] }
 
-/** A change of all that is stored under some keys. Readers see it at once; it is carried out for the rest in turns. */
-type PendingChange = {
-  /** See TagHolder: later entries are not concerned. */
-  readonly last: number
-  readonly isMeant: (key: string) => boolean
-  /** What remains of the variants; called twice it changes nothing more. */
-  readonly change: (variants: readonly StoredResponse[]) => readonly StoredResponse[]
-  readonly entries: StoredVariants[]
-  /** Responses concerned, so far. */
-  count: number
-  readonly ended: (count: number) => void
-}
-
 /** Stored responses by key and by tag, bounded in bytes: the least recently read are evicted. */
 export class MemoryStore {
   readonly #maxBytes: number
@@ -81,7 +65,9 @@ export class MemoryStore {
   #deleted: StoredVariants[] = []
   /** In the order in which they were dropped. */
   #dropped: Dropped[] = []
-  #pending: PendingChange[] = []
+  readonly #changes = new WideChanges<StoredVariants>()
+  /** In no order: copied at once, while to go through the library's takes a microsecond for each. */
+  #entries: StoredVariants[] = []
   /** Of `#responses`, about so many were dropped without a look at them. */
   #unseen = 0
   /** Of the entry that was written last. */
@@ -174,16 +160,16 @@ export class MemoryStore {
 
   /**
    * Removes all that is stored under keys that are meant, or changes it by `change`, in one step however much it is: readers that look
-   * see it, and `sweep` does the rest. `ended` is called then, with the number of responses concerned.
+   * see it, and `sweep` does the rest. Where too many changes wait, everything is removed.
    */
-  changeAll({ isMeant, change, ended }: Pick<PendingChange, 'isMeant' | 'change' | 'ended'>): void {
-    const entries = Array.from(this.#lru.values())
-    this.#pending.push({ last: this.#number, isMeant, change, entries, count: 0, ended })
+  changeAll(change: WideChange): void {
+    if (this.#changes.areTooMany) change.ended(this.clear())
+    else this.#changes.add(change)
   }
 
-  /** Has it so many keys, or more, and are so few changes pending that a reader can look at each? */
-  mayChangeLater(keys: number): boolean {
-    return this.#lru.size >= keys && this.#pending.length < maxPending
+  /** Number of keys. */
+  get size(): number {
+    return this.#entries.length
   }
 
   currentVariants(entry: StoredVariants): readonly StoredResponse[] {
@@ -202,9 +188,9 @@ export class MemoryStore {
       }
     }
     if (this.#dropped.length === 0) this.#unseen = 0
-    const [pending] = this.#pending
-    if (pending !== undefined) this.#carryOut(pending, max)
-    return this.#deleted.length > 0 || this.#dropped.length > 0 || this.#pending.length > 0
+    this.#remove(this.#changes.next(() => this.all(), max).filter((entry) => this.#isRemoved(entry)))
+    this.#changes.looked()
+    return this.#deleted.length > 0 || this.#dropped.length > 0 || this.#changes.areWaiting
   }
 
   /** To look up many keys takes longer than all else. Nothing may be stored during the iteration. */
@@ -221,19 +207,15 @@ export class MemoryStore {
     return entry.tags.some((tag) => tags.has(tag)) || (isPublicKey(key) && tags.has(targetKeyOf(key)))
   }
 
+  /** To be read by `currentVariants`. */
   all(): StoredVariants[] {
-    return Array.from(this.#lru.values(), (entry) => this.#seen(entry))
+    return this.#entries.slice()
   }
 
-  /** Up to so many entries that lie beside each other in the order of use, from a random one on. */
+  /** Up to so many entries, from a random one on. */
   some(max: number): StoredVariants[] {
-    const entries: StoredVariants[] = []
-    let skipped = Math.floor(Math.random() * Math.min(this.#lru.size, maxSkipped))
-    for (const entry of this.#lru.values()) {
-      if (skipped > 0) skipped -= 1
-      else if (entries.push(this.#seen(entry)) >= max) break
-    }
-    return entries
+    const start = Math.floor(Math.random() * this.#entries.length)
+    return this.#entries.slice(start, start + max).map((entry) => this.#seen(entry))
   }
 
   /** An upper bound of the keys with these tags: a key with several of them counts for each. */
@@ -247,9 +229,10 @@ export class MemoryStore {
     // New ones, and the old ones for the garbage collector: to remove each entry would take too long.
     this.#index = createTagIndex<StoredVariants>()
     this.#lru = this.#createLru()
+    this.#entries = []
     this.#deleted = []
     this.#dropped = []
-    for (const { ended, count: changed } of this.#pending.splice(0)) ended(changed)
+    this.#changes.clear()
     this.#unseen = 0
     this.#cleared = this.#number
     this.#responses = 0
@@ -279,6 +262,7 @@ export class MemoryStore {
         this.#heapBytes -= entry.heapBytes
         // A purge in turns may still refer to it.
         entry.variants = none
+        this.#leave(entry)
         // `write` has removed an entry that it replaces from the index.
         if (reason === 'set') return
         this.#index.remove(entry)
@@ -300,7 +284,10 @@ export class MemoryStore {
       heapBytes: variants.reduce((sum, stored) => sum + heapBytesOf(stored), 0),
       tags: indexedTags(key, variants),
       positions: undefined,
+      place: this.#entries.length,
+      compared: this.#changes.last,
     }
+    this.#entries.push(entry)
     this.#heapBytes += entry.heapBytes
     this.#evicted.delete(key)
     this.#index.add(entry)
@@ -335,30 +322,20 @@ export class MemoryStore {
       this.#responses -= variants.length
       this.#unseen = Math.max(0, this.#unseen - variants.length)
     }
-    for (const pending of this.#pending) this.#changeEntry(pending, entry)
+    this.#responses -= this.#changes.apply(entry)
     return entry
   }
 
-  #changeEntry(pending: PendingChange, entry: StoredVariants): void {
-    const { variants } = entry
-    if (variants.length === 0 || entry.number > pending.last || !pending.isMeant(entry.key)) return
-    entry.variants = pending.change(variants)
-    const removed = variants.length - entry.variants.length
-    this.#responses -= removed
-    pending.count += removed
+  #isRemoved(entry: StoredVariants): boolean {
+    return this.#seen(entry).variants.length === 0
   }
 
-  #carryOut(pending: PendingChange, max: number): void {
-    const removed: StoredVariants[] = []
-    for (const entry of pending.entries.splice(-max)) {
-      const { variants } = this.#seen(entry)
-      if (variants.length === 0) removed.push(entry)
-      else if (entry.number <= pending.last && pending.isMeant(entry.key)) pending.count += variants.length
-    }
-    this.#remove(removed)
-    if (pending.entries.length > 0) return
-    this.#pending.shift()
-    pending.ended(pending.count)
+  /** The last entry moves to the place that becomes free. */
+  #leave({ place }: StoredVariants): void {
+    const last = this.#entries.pop()
+    if (last === undefined || last.place === place) return
+    last.place = place
+    this.#entries[place] = last
   }
 
   /** Unless something new was stored under its key. */

@@ -181,6 +181,28 @@ describe('a resolver that hangs', () => {
     expect(receiver.isLagging).toBe(true)
   })
 
+  test.each(['late', 'failed'])(
+    'and then answers that there is no such name, after a lookup that %s: its last instances are all',
+    async (before) => {
+      const { receiver, state, hang } = await startResolved(['10.0.0.1'])
+      const answer = hang()
+      const refreshed = receiver.refresh()
+      if (before === 'late') await late(refreshed)
+      else {
+        state.failure = 'EAI_AGAIN'
+        answer()
+        await refreshed
+      }
+      expect(receiver.isLagging).toBe(true)
+      state.failure = 'ENOTFOUND'
+      answer()
+      await vi.advanceTimersByTimeAsync(1_000)
+      await expect.poll(() => receiver.isLagging).toBe(false)
+      expect(receiver.instances.map(({ address }) => address)).toEqual(['10.0.0.1'])
+      expect(state.events.at(-1)).toBe('receiver-caught-up')
+    },
+  )
+
   test('and then gives up knows no more: the next lookups are not waited for', async () => {
     const { receiver, state, hang } = await startResolved(['10.0.0.1'])
     const answer = hang()

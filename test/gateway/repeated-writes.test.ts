@@ -28,6 +28,7 @@ const open = (origin: string, profile: string) => ({
 })
 
 test.each([
+  ['safe', 400, (origin: string) => open(origin, 'safe'), '/things/5'],
   ['safe', 404, (origin: string) => open(origin, 'safe'), '/things/5'],
   ['rfc-shared-cache', 404, (origin: string) => open(origin, 'rfc-shared-cache'), '/things/5'],
   ['rfc-shared-cache', 500, (origin: string) => open(origin, 'rfc-shared-cache'), '/things/5'],

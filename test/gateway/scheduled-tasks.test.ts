@@ -90,6 +90,16 @@ test.each([403, 404])('a script that answers %i has run nothing', async (status)
   expect(await isHit()).toBe(true)
 })
 
+test('a run that ends with 500 counts', async () => {
+  await fill()
+  origin.script = ({ target }, wire) =>
+    target.includes('cron')
+      ? wire.respond({ status: 500, content: '' })
+      : wire.respond({ headers: json, content: '[]' })
+  expect((await ask('/wp-cron.php')).status).toBe(500)
+  expect(await isHit()).toBe(false)
+})
+
 test('a run without a response counts', async () => {
   await fill()
   origin.script = ({ target }, wire) =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compareWithUpstream, type Unlisted } from '../../../../src/wordpress/index/drift.ts'
+import { compareWithUpstream, isArgumentTakenOtherwise, type Unlisted } from '../../../../src/wordpress/index/drift.ts'
 import { rowsInOtherNames } from '../../../../src/wordpress/names/names.ts'
 import { siteRows } from '../../../../src/wordpress/routes/route-table.ts'
 import { indexOf, publicDocument, realIndex, table } from './upstream-index.ts'
@@ -185,4 +185,12 @@ test('a value that the gateway refuses and the upstream accepts is a difference 
   }
   expect(matterAfter(renamed)).toBe(false)
   expect(matterAfter(renamed, { ...forwarding, routes: 'refuse' })).toBe(true)
+})
+
+test.each([
+  ['items', false],
+  ['not', true],
+])('a schema with another bound inside of %s: is an argument taken otherwise?', (keyword, expected) => {
+  const schema = (minimum: number) => ({ [keyword]: { minimum } })
+  expect(isArgumentTakenOtherwise(schema(5), schema(9))).toBe(expected)
 })

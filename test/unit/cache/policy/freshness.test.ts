@@ -59,6 +59,7 @@ test.each<[string, readonly string[], CachePolicy, number, number]>([
   ['the negative ttl', [], safePolicy({ negativeTtlMs: 3000 }), 404, 3],
   ['nothing for a 404 without one', [], safePolicy(), 404, 0],
   ['nothing for other statuses', [], safePolicy({ negativeTtlMs: 3000 }), 400, 0],
+  ['nothing for the statuses of several resources', [], safePolicy(), 207, 0],
 ])('by policy: %s', (_, headers, policy, status, seconds) => {
   expect(lifetime(headers, policy, status).lifetimeMs).toBe(seconds * 1000)
 })

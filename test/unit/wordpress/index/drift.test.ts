@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
-import { compareWithUpstream, isArgumentTakenOtherwise, type Unlisted } from '../../../../src/wordpress/index/drift.ts'
+import {
+  compareWithUpstream,
+  isArgumentTakenOtherwise,
+  type Unlisted,
+} from '../../../../src/wordpress/index/drift.ts'
 import { rowsInOtherNames } from '../../../../src/wordpress/names/names.ts'
 import { siteRows } from '../../../../src/wordpress/routes/route-table.ts'
 import { indexOf, publicDocument, realIndex, table } from './upstream-index.ts'

@@ -274,6 +274,22 @@ describe('a write to an open service reaches its URL in every spelling that a se
     expect(await left(purge)).toEqual([])
   })
 
+  test.each([
+    ['/docs', '/Docs/x'],
+    ["/it's", '/it%27s/x'],
+    ['/docs', '/docs%2Fx'],
+  ])('through another service with the base path %s: %s', async (basePath, written) => {
+    await startOpen('safe')
+    await gateway.close()
+    const { cache } = openService({ cache: { rules: [{ match: 'GET /**', ttl: '1h' }] } })
+    const below = openService({ mount: '/below', upstream: { targets: [origin.origin], basePath }, cache })
+    await start({ open: openService({ cache }), below })
+    await send('GET', '/below/x')
+    expect(await send('GET', '/below/x')).toEqual(['{"version":1}', true])
+    await send('PUT', written)
+    expect(await send('GET', '/below/x')).toEqual(['{"version":2}', false])
+  })
+
   test('a read that began before the write is not stored', async () => {
     await startOpen('safe')
     const writes = createLatch()

@@ -2,7 +2,7 @@ import { foldedTargetKey, targetKey } from '../../cache/cache-key.ts'
 import { headerValue, requestHeader } from '../../http/headers/header-lines.ts'
 import type { ResponseHead } from '../../http/message.ts'
 import { hasDestination } from '../../http/methods.ts'
-import { targetOf, targetParts } from '../../http/targets.ts'
+import { folded, foldedTarget, targetOf, targetParts } from '../../http/targets.ts'
 import type { WriteResponse } from '../../service/tagger.ts'
 import type { ConfigSnapshot } from '../config-snapshot.ts'
 import type { ValidatedContext } from '../request-context.ts'
@@ -75,16 +75,18 @@ const tagsOfTarget = ({ name, contract }: Service, target: string): readonly str
   return others === undefined ? [targetKey(name, target)] : [targetKey(name, target), others]
 }
 
-/** Tags of one resource in the other services of the same upstream. As texts: a URL object would spell the query in another way. */
+/**
+ * Tags of one resource in the other services of the same upstream, in every spelling. As texts: a URL object would spell the query in
+ * another way.
+ */
 const tagsOfOthers = (snapshot: ConfigSnapshot, service: Service, target: string): readonly string[] => {
-  const [path = '', ...query] = target.split('?')
-  const upstreamPath = upstreamTarget(service.address, path, query.join('?'))
+  const { path, query } = targetParts(target)
+  const form = foldedTarget(upstreamTarget(service.address, path, query))
   const others = snapshot.sharing(service).filter(({ contract }) => contract.invalidatesTargets)
-  return others.flatMap((other) => {
-    const { basePath } = other.address
-    const rest = upstreamPath.startsWith(basePath) ? upstreamPath.slice(basePath.length) : undefined
-    const key = rest !== undefined && /^(?:[/?]|$)/.test(rest) ? spelled(other, asTarget(rest)) : undefined
-    return key === undefined ? [] : tagsOfTarget(other, key)
+  return others.flatMap(({ name, address }) => {
+    const base = folded(address.basePath)
+    const rest = form.startsWith(base) ? form.slice(base.length) : undefined
+    return rest !== undefined && /^(?:[/?]|$)/.test(rest) ? [targetKey(name, asTarget(rest))] : []
   })
 }
 

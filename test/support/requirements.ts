@@ -27,7 +27,10 @@ export const requirements = {
     packages: ['nginx-light', 'php8.2-fpm', 'php8.2-mysql', 'php8.2-curl', 'php-redis', 'mariadb-server'],
   },
   promtool: { probe: ['sh', '-c', 'command -v promtool'], packages: ['prometheus'] },
-  chromium: { probe: ['/usr/bin/chromium', '--version'], packages: ['chromium'] },
+  chromium: {
+    probe: ['/usr/bin/chromium-headless-shell', '--version'],
+    packages: ['chromium-headless-shell'],
+  },
   redis: { probe: ['sh', '-c', 'command -v redis-server'], packages: ['redis-server'] },
   nginx: { probe: ['sh', '-c', 'PATH=$PATH:/usr/sbin command -v nginx'], packages: ['nginx-light'] },
   varnish: {

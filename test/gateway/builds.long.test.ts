@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { times } from '../support/breadth.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 import { randomFrom } from '../support/random.ts'
@@ -8,6 +9,8 @@ const root = '/index.php/site-json'
 const posts = 490
 const perPage = 49
 const maxConcurrent = 4
+const edits = times(30, 100)
+const builds = times(6, 20)
 
 type Post = { readonly id: number; readonly type: string; readonly status: string; title: string }
 
@@ -151,12 +154,12 @@ describe('a build of 500 pages', { timeout: 300_000 }, () => {
     expect(builder.output).toEqual(await fullBuild())
   })
 
-  test('100 random edits: each builds at most 1 % of the pages again, equal to a full build', async () => {
+  test(`${edits} random edits: each builds at most 1 % of the pages again, equal to a full build`, async () => {
     const random = randomFrom(57)
     const builder = new SiteBuilder(site)
     let last = (await begin()).build
     await builder.build(builder.all(), options(last))
-    for (let nth = 0; nth < 100; nth += 1) {
+    for (let nth = 0; nth < edits; nth += 1) {
       const id = 1 + Math.floor(random() * posts)
       await edit(id, `Post ${id}, edition ${nth}`)
       const { build, changed, torn, everything } = await begin(last)
@@ -181,10 +184,10 @@ describe('a build of 500 pages', { timeout: 300_000 }, () => {
     expect(builder.pagesThatRead(changed)).toHaveLength(500)
   })
 
-  test('20 builds with a write in their middle are torn, and 20 without one are not', async () => {
+  test(`${builds} builds with a write in their middle are torn, and as many without one are not`, async () => {
     const random = randomFrom(58)
     const verdicts: boolean[] = []
-    for (let nth = 0; nth < 40; nth += 1) {
+    for (let nth = 0; nth < 2 * builds; nth += 1) {
       const isTorn = nth % 2 === 0
       const { build } = await begin()
       const builder = new SiteBuilder(site)
@@ -205,7 +208,7 @@ describe('a build of 500 pages', { timeout: 300_000 }, () => {
       expect(changed.length).toBeGreaterThan(0)
       verdicts.push(torn)
     }
-    expect(verdicts).toEqual(Array.from({ length: 40 }, (_, nth) => nth % 2 === 0))
+    expect(verdicts).toEqual(Array.from({ length: 2 * builds }, (_, nth) => nth % 2 === 0))
   })
 
   test('what cannot be stored, and what is purged by anybody, counts as changed', async () => {

@@ -226,7 +226,7 @@ test('a client of the admin side that has sent half a request keeps no drain ope
   await closed
 })
 
-const restarts = times(6, 20)
+const restarts = times(4, 20)
 test(`${restarts} restarts of two instances behind a balancer fail no request`, async () => {
   const places = await Promise.all(
     [0, 1].map(async () => ({ public: await freePort(), admin: await freePort() })),

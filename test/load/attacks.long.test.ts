@@ -8,8 +8,7 @@ import { isAll, times } from '../support/breadth.ts'
 // `npm run attack` in short: one row of most kinds with every change, every row with TRELLIS_TESTS=all.
 
 const short = [
-  ...['large-contents', 'slow-upload-sharing', 'dot-segments', 'responses-for-one', 'forged-tokens'],
-  ...['spellings-of-limits', 'batch-contents', 'partly-sent-writes', 'revoked-connections'],
+  ...['slow-upload-sharing', 'responses-for-one', 'forged-tokens', 'batch-contents', 'partly-sent-writes'],
 ]
 
 /** `npm run attack` takes ten. */

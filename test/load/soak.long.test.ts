@@ -10,7 +10,7 @@ import { bytesPerRequest, floors, growth, type Reading, readingOf, scrape, sumOf
 // Mixed load with injected faults for a long time: flat memory, no unexplained 5xx, matching counters.
 
 /** `npm run soak` sets it to ten minutes. */
-const seconds = Number(process.env['SOAK_SECONDS'] ?? times(6, 20))
+const seconds = Number(process.env['SOAK_SECONDS'] ?? times(4, 20))
 const isLong = seconds >= 120
 const mebibyte = 1024 * 1024
 /**

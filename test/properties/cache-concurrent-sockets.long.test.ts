@@ -35,6 +35,7 @@ test(
       lostAfterMs: 60_000,
       respondedShare: 0.85,
       hangUpShare: 0.05,
+      readerRestMs: 16,
       softShare: 0.3,
     })
     const min = { hits: 200, acrossStops: 0 }

@@ -29,6 +29,8 @@ export type CheckerOptions = {
   readonly respondedShare: number
   /** Share of readers who leave before they have their response. */
   readonly hangUpShare: number
+  /** Until a reader reads again, at most. */
+  readonly readerRestMs: number
   /** Share of purges that mark stale instead of dropping. */
   readonly softShare: number
   /** Told at once of each stale read, so that what led to it can be written down. */
@@ -266,7 +268,7 @@ export const createChecker = (options: CheckerOptions) => {
       }
     }
     await Promise.all([
-      ...Array.from({ length: options.readers }, () => work(read, 16)),
+      ...Array.from({ length: options.readers }, () => work(read, options.readerRestMs)),
       ...Array.from({ length: options.writers }, () => work(write, 300)),
       work(purge, 500),
       meanwhile(goesOn),

@@ -1,3 +1,4 @@
+import { times } from '../support/breadth.ts'
 import type { GatewayProcess } from '../support/gateway-process.ts'
 import { type CheckerOptions, createChecker } from './concurrency-checker.ts'
 
@@ -21,5 +22,7 @@ export const createProcessChecker = ({
     lostAfterMs: 8_000,
     respondedShare: 0.99,
     hangUpShare: 0.01,
+    // Readers without a rest take all processors, and the disturbances, which end a short run, take longer.
+    readerRestMs: times(80, 16),
     softShare: 0,
   })

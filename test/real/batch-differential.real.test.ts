@@ -10,7 +10,7 @@ import { type BatchResponse, type BatchSite, publicUrl, sendBatch } from './batc
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
 const allCases = [...orderCases, ...itemCases, ...envelopeCases]
-const cases = rowsOf(allCases, 8, ({ title }) => expectedDifference(title) !== undefined)
+const cases = rowsOf(allCases, 16, ({ title }) => expectedDifference(title) !== undefined)
 
 const ways = [
   { title: 'item by item, names: same', split: 'item', names: 'same' },

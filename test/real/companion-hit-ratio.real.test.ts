@@ -19,7 +19,7 @@ const hasNoise = process.env['NOISE'] !== 'off'
 const hasCompanion = process.env['COMPANION'] !== 'off'
 const minHits = 0.94
 const minTimes = 15
-const reads = Number(process.env['READS'] ?? times(200, 5000))
+const reads = Number(process.env['READS'] ?? times(100, 5000))
 const seed = Number(process.env['SEED'] ?? 2)
 const readsOfWrite = 100
 const atOnce = 4

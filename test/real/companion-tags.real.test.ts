@@ -331,7 +331,7 @@ describeWith('php', 'the tags of answers', () => {
     'REST: a user is deleted',
     'REST: settings are changed',
   ])
-  const some = rowsOf(writesByIndex, 40, ([title]) => named.has(title))
+  const some = rowsOf(writesByIndex, 80, ([title]) => named.has(title))
   /** What is read after a write is what was read before the next. */
   let latest: ReadonlyMap<string, Reply> | undefined
 

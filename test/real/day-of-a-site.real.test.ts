@@ -10,7 +10,7 @@ import { describeSite } from './sites/describe-site.ts'
  */
 const isLong = process.env['READS'] !== undefined
 const withCompanion = process.env['COMPANION'] !== 'off'
-const reads = Number(process.env['READS'] ?? times(100, 2000))
+const reads = Number(process.env['READS'] ?? times(60, 2000))
 const seed = Number(process.env['SEED'] ?? 2)
 
 const tell = (line: string): void => {

@@ -25,7 +25,7 @@ import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
 const excepted = [...exceptions, ...leftToWordPress].flatMap((one) => one.cases)
 const allCases = [...listCases, ...itemCases, ...learnedCases, ...unknownParameterCases]
-const cases = rowsOf(allCases, 9, (request) => excepted.includes(titleOf(request)))
+const cases = rowsOf(allCases, 18, (request) => excepted.includes(titleOf(request)))
 const titles = cases.map(titleOf)
 
 describeWith('php', 'reads and refusals, directly and through the gateway', () => {

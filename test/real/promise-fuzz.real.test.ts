@@ -24,7 +24,7 @@ describeWith('php', 'random writes of every kind, on a real WordPress', () => {
   })
 
   test('after each of them a stored response says what WordPress says', { timeout: 900_000 }, async () => {
-    const { seen, stale } = await runFuzz(sites, { ...common, writes: times(12, 1000) })
+    const { seen, stale } = await runFuzz(sites, { ...common, writes: times(8, 1000) })
     const { writes, refused, reads, hits } = seen
     process.stdout.write(`${JSON.stringify({ writes, refused, reads, hits, stale: stale.length })}\n`)
     expect(stale).toEqual([])

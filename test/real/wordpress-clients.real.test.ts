@@ -69,7 +69,7 @@ describeWith('php', 'real clients in front of a real WordPress', () => {
 
     defineSteps(() => site)
 
-    test.each(rowsOf(reads, 10))('says what the direct answer says: %s', async (read) => {
+    test.each(rowsOf(reads, 20))('says what the direct answer says: %s', async (read) => {
       const plain = await getAnonymously(directly(wordpress), `wp/v2/${read}`)
       const expected: unknown = await plain.json()
       for (const time of ['first', 'second']) {

@@ -25,7 +25,7 @@ const allProbes: readonly Probe[] = [
   ...adminProbes.map((path) => ({ path, caller: 'admin' as const })),
 ]
 
-const probes = rowsOf(allProbes, 4)
+const probes = rowsOf(allProbes, 2)
 
 type Reply = { readonly status: number; readonly cacheStatus: string; readonly shown: unknown }
 

@@ -46,7 +46,7 @@ beforeAll(async () => {
   const all = [...allFaults.keys()]
   const first = await matrix.play(1, all, 16)
   const heap = heapMiB()
-  const second = await matrix.play(2, rowsOf(all, 8), 16)
+  const second = await matrix.play(2, rowsOf(all, 4), 16)
   heaps = [heap, heapMiB()]
   const differingIn = (played: readonly Played[]) =>
     all.filter((number) => !fits(allFaults[number] as Fault, played[number]))

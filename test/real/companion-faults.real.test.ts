@@ -1,5 +1,9 @@
-import { readFile } from 'node:fs/promises'
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isAll, rowsOf } from '../support/breadth.ts'
 import { planted } from '../support/planted.ts'
@@ -19,7 +23,21 @@ test('each planted fault changes the companion, and the page says of each whethe
   for (const { name } of faults) expect(shown).toContain(`\n| ${name} | `)
 })
 
+/** Says of which of the files PHP cannot read. */
+const parse =
+  'foreach ( array_slice( $argv, 1 ) as $file ) { try { token_get_all( file_get_contents( $file ), TOKEN_PARSE ); } catch ( ParseError $error ) { echo "$file: ", $error->getMessage(), "\n"; } }'
+
 describeWith('php', 'faults in the WordPress companion', () => {
+  test('each is a program: one that PHP cannot read is found by nothing', async () => {
+    const text = await readFile(companionFile, 'utf8')
+    const folder = await mkdtemp(join(tmpdir(), 'trellis-planted-'))
+    const files = faults.map((_fault, at) => join(folder, `${at}.php`))
+    for (const [at, fault] of faults.entries()) await writeFile(files[at] ?? '', planted(text, fault))
+    const { stdout } = await promisify(execFile)('php', ['-r', parse, '--', ...files])
+    await rm(folder, { recursive: true })
+    expect(stdout).toBe('')
+  })
+
   let site: CompanionSite
 
   beforeAll(async () => {

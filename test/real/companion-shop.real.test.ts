@@ -16,10 +16,11 @@ isset( $_GET['without'] ) && add_filter( 'option_active_plugins', function ( $pl
 	return preg_grep( '/^' . $_GET['without'] . '/', $plugins, PREG_GREP_INVERT );
 } );`
 
-/** Of another plugin: `?adds=` names a hook of titles, a field, a variable of titles or a type of fields, which shows how many posts the first category of the site has. */
+/** Of another plugin: `?adds=` names a hook of titles, a field, a variable of titles or a type of fields, which shows how many posts the first category of the post has. */
 const adding = `<?php if ( isset( $_GET['adds'] ) ) {
 	function shows_number( $text ) {
-		return is_string( $text ) ? $text . get_term( get_terms( 'category', array( 'hide_empty' => false ) )[0] )->count : $text;
+		$terms = get_the_terms( get_post(), 'category' );
+		return is_string( $text ) && is_array( $terms ) ? $text . $terms[0]->count : $text;
 	}
 	if ( 'field' === $_GET['adds'] ) {
 		add_action( 'rest_api_init', function () {

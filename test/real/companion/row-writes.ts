@@ -5,6 +5,8 @@ const tables = [
   'CREATE TABLE wp_acme (id bigint(20) NOT NULL AUTO_INCREMENT, owner_id bigint(20) NOT NULL DEFAULT 3, object_id bigint(20), object_type varchar(60), text varchar(60), PRIMARY KEY (id))',
   'CREATE TABLE wp_yoast_indexable (id bigint(20) NOT NULL AUTO_INCREMENT, object_type varchar(60), object_last_modified datetime, PRIMARY KEY (id))',
   'CREATE TABLE wp_yoast_indexable_hierarchy (object_id bigint(20), object_type varchar(60), title varchar(60))',
+  'CREATE TABLE wp_cards (id bigint(20) NOT NULL AUTO_INCREMENT, text varchar(60), PRIMARY KEY (id))',
+  "INSERT INTO wp_cards (id, text) VALUES (13, 'one'), (14, 'other')",
   "INSERT INTO wp_acme (owner_id, object_id, object_type, text) VALUES (3, 13, 'post', 'a')",
   "INSERT INTO wp_acme (owner_id, object_id, object_type, text) VALUES (3, 13, 'term', 'b')",
   "INSERT INTO wp_acme (owner_id, object_id, object_type, text) VALUES (5, 14, 'post', 'c')",
@@ -81,6 +83,25 @@ export const rowWrites: readonly Write[] = [
     ),
   ],
   [
+    'rows: the one to which a join leads',
+    ['table:cards'],
+    direct("UPDATE wp_cards SET text = 'turned' WHERE id = 14"),
+  ],
+  [
+    'rows: a join leads to another one',
+    ['table:acme'],
+    direct('UPDATE wp_acme SET object_id = 13 WHERE id = 3'),
+  ],
+  [
+    'rows: an INSERT updates one',
+    ['table:acme'],
+    direct(
+      "INSERT INTO wp_acme (id, owner_id, text) VALUES (2, 7, 'again') ON DUPLICATE KEY UPDATE text = VALUES(text)",
+    ),
+  ],
+  ['rows: a post beside another one', ['post:post'], rest('PUT', '/wp/v2/posts/31', { title: 'Beside' })],
+  ['rows: a post of a term', ['post:post'], rest('PUT', '/wp/v2/posts/75', { title: 'Of a term' })],
+  [
     'names: one of two categories is described',
     ['term:category'],
     rest('PUT', '/wp/v2/categories/2', { description: 'zzz' }),
@@ -100,7 +121,7 @@ export const rowWrites: readonly Write[] = [
 /** What shows these rows, and the order of terms. */
 export const rowReads: readonly string[] = [
   ...['object', 'either', 'owner', 'other-owner', 'late-owner', 'moved-owner', 'next', 'latest', 'none'],
-  ...['counted', 'one'],
+  ...['counted', 'one', 'joined', 'beside', 'of-term'],
 ]
   .map((name) => `/rows/v1/${name}`)
   .concat(['query', 'found'].map((name) => `/wp/v2/posts/75?_fields=id,categories&ordered=${name}`))

@@ -68,7 +68,8 @@ export const openSite = async (
     services: {
       blog: siteService(site.origin, {
         ...{ names: 'same', mount: root, discovery: { source: 'upstream' } },
-        cache: { rules: [{ match: 'GET /**', ttl: '1h' }] },
+        // CoCart says of each response of the site that it may not be stored.
+        cache: { rules: [{ match: 'GET /**', ttl: '1h', override: pluginsOf(set).includes('cocart') }] },
         ...(withCompanion ? { changes: { token, poll: '1s' } } : {}),
       }),
     },

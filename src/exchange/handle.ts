@@ -1,7 +1,6 @@
 import { forwardedCacheStatus } from '../cache/cache-read.ts'
 import type { BypassReason } from '../cache/decide-caching.ts'
 import { unlimited } from '../http/bounds/byte-budget.ts'
-import type { HeaderLines } from '../http/headers/header-lines.ts'
 import { type GatewayResponse, type ResponseOrPromise, whenKnown, withAdded } from '../http/message.ts'
 import { type Decision, decide, ownOf } from '../service/decide.ts'
 import { authenticate, authorize, authorizeContent } from './admit/authorize.ts'
@@ -64,7 +63,7 @@ const responded = async (deps: HandleDeps, requestContext: RequestContext): Prom
   const matched = match(requestContext) // 404, 405, 400
   const limits = requestContext.origin === 'verify' ? undefined : deps.limits
   const counted = limits && countRequest(matched, limits) // 429
-  const limitHeaders = counted instanceof Promise ? await counted : counted
+  if (counted instanceof Promise) await counted
   authorize(matched, deps.report) // 401
 
   // What is read of the body is counted until the response is there, or the head of one that streams.
@@ -78,21 +77,17 @@ const responded = async (deps: HandleDeps, requestContext: RequestContext): Prom
       (valid) => ('response' in valid ? valid.response : undefined),
     )
     const validated = validating instanceof Promise ? await validating : validating
-    if ('response' in validated)
-      return withLimits(refusal(deps, requestContext, validated.code, validated.response), limitHeaders)
+    if ('response' in validated) return refusal(deps, requestContext, validated.code, validated.response)
     authorizeContent(validated, deps.report) // 401
     const reply = act(deps, validated, decisionOf(deps, validated))
     const response = reply instanceof Promise ? await reply : reply
     const coded = deps.compress?.(validated, response) ?? response
     const encoded = coded instanceof Promise ? await coded : coded
-    return withLimits(conditional(validated, encoded, deps.clock), limitHeaders) // 304, 412
+    return conditional(validated, encoded, deps.clock) // 304, 412
   } finally {
     reservation.release()
   }
 }
-
-const withLimits = (response: GatewayResponse, headers: HeaderLines | undefined): GatewayResponse =>
-  headers === undefined ? response : withAdded(response, headers)
 
 /** What to do with the request. `write` finds out later which writes change nothing: the contract may have to read their content. */
 const decisionOf = (deps: HandleDeps, context: ValidatedContext): Decision => {

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { ReadStep } from '../cache/events.ts'
 import type { TraceContext } from '../http/headers/forwardable-headers.ts'
+import type { HeaderLines } from '../http/headers/header-lines.ts'
 import type { GatewayRequest, GatewayResponse } from '../http/message.ts'
 import type { Canonical } from '../service/canonical.ts'
 import type { ReceiptNonce } from '../service/contract.ts'
@@ -38,6 +39,8 @@ type ExchangeRecord = {
   /** Code of the error that the gateway answered with. */
   code: string | undefined
   reason: string | undefined
+  /** What is left of its rate limits; undefined where none counts it. */
+  limitHeaders: HeaderLines | undefined
   invalidated: Invalidated | undefined
   /** How far a write got; undefined for other requests. */
   writeProgress: WriteProgress | undefined
@@ -117,6 +120,7 @@ export const arrived = (
       target: undefined,
       code: undefined,
       reason: undefined,
+      limitHeaders: undefined,
       invalidated: undefined,
       writeProgress: undefined,
       writeKind: undefined,

@@ -113,17 +113,15 @@ export type ContentMapper = {
   whole(content: Buffer): Buffer
 }
 
-export type PublicSide = {
-  readonly headers: HeaderLines
-  readonly mapper: ContentMapper | undefined
-}
-
 /** Translates between public names and URLs and the upstream's. */
 export type Translation = {
   toUpstreamTarget(path: string, query: string): string
   toUpstreamContent(content: Buffer, contentType: string | undefined): Buffer | Promise<Buffer>
   /** For a response with these headers: its public headers, and what maps its content; undefined: the content has no names. */
-  fromUpstream(headers: HeaderLines): PublicSide
+  fromUpstream(headers: HeaderLines): {
+    readonly headers: HeaderLines
+    readonly mapper: ContentMapper | undefined
+  }
 }
 
 /** Documents that the gateway makes itself. */

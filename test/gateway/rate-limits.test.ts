@@ -58,6 +58,17 @@ describe('a limit', () => {
     expect(origin.received).toHaveLength(1)
   })
 
+  test('says what is left in every response to a counted request, a failure of the upstream too', async () => {
+    await start([limit({ max: 3 })])
+    const left = async (path: string) => {
+      const { status, headers } = await get(path)
+      return [status, headers.get('ratelimit')?.split(';')[1]]
+    }
+    expect(await left('/site/v2/posts?per_page=none')).toEqual([400, 'r=2'])
+    await origin.close()
+    expect(await left('/site/v2/posts')).toEqual([502, 'r=1'])
+  })
+
   test('counts hits as it counts misses, and its headers are not stored', async () => {
     await start([limit({ max: 3 })])
     await get('/site/v2/posts')

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts'
-import { type HeaderLines, requestHeader } from '../../http/headers/header-lines.ts'
+import { requestHeader } from '../../http/headers/header-lines.ts'
 import { whenKnown } from '../../http/message.ts'
 import type { CountRequest, RateLimitVerdict } from '../ports.ts'
 import type { MatchedContext } from '../request-context.ts'
@@ -21,13 +21,11 @@ const limitHeaders = (verdicts: readonly RateLimitVerdict[]): string[] => {
   return ['RateLimit-Policy', policies, 'RateLimit', limits]
 }
 
-const none: HeaderLines = []
-
-const headersFor = (
-  { origin }: MatchedContext,
+const applyVerdicts = (
+  { origin, record }: MatchedContext,
   verdicts: readonly RateLimitVerdict[],
   report: RateLimitOptions['report'],
-): HeaderLines => {
+): void => {
   let retryAfterSeconds = 0
   for (const verdict of verdicts) {
     if (verdict.retryAfterSeconds === 0) continue
@@ -41,14 +39,14 @@ const headersFor = (
     })
   }
   // The headers of an item are part of the response to its batch, which has its own format.
-  return verdicts.length === 0 || origin !== 'client' ? none : limitHeaders(verdicts)
+  if (verdicts.length > 0 && origin === 'client') record.limitHeaders = limitHeaders(verdicts)
 }
 
-/** Counts a request by its route, hits and items of a batch too. Gives the headers of its response; throws 429. */
+/** Counts a request by its route, hits and items of a batch too. Its record gets the headers of its response; throws 429. */
 export const countRequest = (
   context: MatchedContext,
   { count, report }: RateLimitOptions,
-): HeaderLines | Promise<HeaderLines> => {
+): void | Promise<void> => {
   const { service, client, request, matching, method, identity } = context
   const counted = count({
     service: service.name,
@@ -58,5 +56,5 @@ export const countRequest = (
     credential: requestHeader(request.headers, 'authorization'),
     identity,
   })
-  return whenKnown(counted, (verdicts) => headersFor(context, verdicts, report))
+  return whenKnown(counted, (verdicts) => applyVerdicts(context, verdicts, report))
 }

@@ -65,7 +65,7 @@ const forDownstream = (
   return record.isForDownstream ? response : notForDownstream(response)
 }
 
-/** Counts the request, and adds the request id and Via (RFC 9110 §7.6.3). */
+/** Counts the request, and adds Via (RFC 9110 §7.6.3), the request id, and what is left of its limits. */
 export const finish = (
   { clock, finished }: FinishDeps,
   context: RequestContext,
@@ -90,5 +90,7 @@ export const finish = (
     trace: record.trace?.sampled === true ? { id: record.trace.traceId, epochMs: clock.now() } : undefined,
     origin,
   })
-  return withAdded(forDownstream(context, response), ['Via', '1.1 trellis', 'X-Request-Id', id])
+  const added = ['Via', '1.1 trellis', 'X-Request-Id', id]
+  if (record.limitHeaders !== undefined) added.push(...record.limitHeaders)
+  return withAdded(forDownstream(context, response), added)
 }

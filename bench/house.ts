@@ -1,11 +1,14 @@
 import { execFileSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { checkCommandLine } from './command-line.ts'
 import { measureHouse } from './house-measures.ts'
 
 // npm run bench:house: numbers of the code against their limits in bench/limits.json. Exits with 1 when a number is above its
 // limit, or a limit above that of an earlier commit. `-- --places`: where; `-- --lower`: lowers the limits to the numbers.
 
+const flag = { type: 'boolean' } as const
+checkCommandLine('npm run bench:house -- [--places | --lower]', { places: flag, lower: flag })
 process.chdir(fileURLToPath(new URL('../', import.meta.url)))
 const file = 'bench/limits.json'
 type Limits = Readonly<Record<string, number>>

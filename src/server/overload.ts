@@ -86,6 +86,24 @@ const rssOr = (lastRss: number): number => {
   }
 }
 
+/** Samples of the event loop's delay, each with one interval of waiting. */
+type DelaySamples = { readonly count: number; readonly mean: number }
+
+/**
+ * The delay that lasts, from the samples of each interval. Without a sample the event loop was blocked, as long as the interval took:
+ * a short interval misses its samples by a pause of some tenths of a second. One pause of the process, of its start or of the machine,
+ * is over when it is measured: of two readings the smaller one counts.
+ */
+export const createLastingDelay = (): ((samples: DelaySamples, elapsedMs: number) => number) => {
+  let beforeMs = 0
+  return ({ count, mean }, elapsedMs) => {
+    const delayMs = Math.max(0, (count === 0 ? elapsedMs : mean / 1e6) - resolutionMs)
+    const lastingMs = Math.min(beforeMs, delayMs)
+    beforeMs = delayMs
+    return lastingMs
+  }
+}
+
 /** Measures every `intervalMs` and reports each measurement; does not keep the process alive. */
 export const startPressureSensor = (
   intervalMs: number,
@@ -95,22 +113,21 @@ export const startPressureSensor = (
   delays.enable()
   let before: EventLoopUtilization = performance.eventLoopUtilization()
   let rssBytes = rssOr(0)
-  let beforeMs = 0
+  const lastingDelay = createLastingDelay()
+  let measuredAt = performance.now()
 
   const timer = setInterval(
     () => {
-      // No sample: the process was idle, or the event loop was blocked for the whole interval.
-      const delayMs = delays.count === 0 ? Number.POSITIVE_INFINITY : delays.mean / 1e6 - resolutionMs
-      // One pause of the process, of its start or of the machine, is over when it is measured: of two readings the smaller one counts.
-      const lastingMs = Math.min(beforeMs, delayMs)
-      beforeMs = delayMs
+      const at = performance.now()
+      const eventLoopDelayMs = lastingDelay(delays, at - measuredAt)
+      measuredAt = at
       delays.reset()
       const now = performance.eventLoopUtilization()
       const { utilization } = performance.eventLoopUtilization(now, before)
       before = now
       rssBytes = rssOr(rssBytes)
       measured({
-        eventLoopDelayMs: Math.max(0, lastingMs),
+        eventLoopDelayMs,
         eventLoopUtilization: utilization,
         heapBytes: getHeapStatistics().used_heap_size,
         rssBytes,

@@ -4,6 +4,7 @@ import { availableParallelism, cpus } from 'node:os'
 import { dirname } from 'node:path'
 import process, { argv, execPath, exit, stdout, versions } from 'node:process'
 import { createInterface } from 'node:readline'
+import { checkCommandLine } from '../../bench/command-line.ts'
 import { currentCommit, nextSeedOf, readLedger, recordRun } from '../support/reads-compared.ts'
 import { bundleSimulation } from './bundle.ts'
 import { huntFaults } from './hunt-faults.ts'
@@ -17,6 +18,15 @@ import { plantInTests } from './plant-in-tests.ts'
 // text in its name, and writes down the first seed that finds it. --plant --by-tests [--only TEXT]: plants those that tests find, and runs
 // these tests.
 
+const usage = `npm run simulate:cluster -- [--seeds N] [--first K] [--seconds S] [--processes P] [--ledger]
+npm run simulate:cluster -- --plant [--only TEXT] [--first K] [--seeds N] [--seconds S]
+npm run simulate:cluster -- --plant --by-tests [--only TEXT]`
+const text = { type: 'string' } as const
+const flag = { type: 'boolean' } as const
+checkCommandLine(usage, {
+  ...{ seeds: text, first: text, seconds: text, processes: text, only: text },
+  ...{ ledger: flag, plant: flag, 'by-tests': flag },
+})
 const given = argv.slice(2)
 const optionOf = (name: string, otherwise: string): string =>
   given.includes(name) ? (given[given.indexOf(name) + 1] ?? otherwise) : otherwise

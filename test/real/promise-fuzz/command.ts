@@ -1,4 +1,5 @@
 // npm run fuzz:promise: random writes of every kind, and what is stored compared with WordPress itself.
+import { checkCommandLine } from '../../../bench/command-line.ts'
 import { plantInCompanion } from '../companion/plant-in-companion.ts'
 import { prepare } from '../companion/site.ts'
 import { plantAll } from './plant-all.ts'
@@ -6,6 +7,12 @@ import { plantInWrite } from './plant-write.ts'
 import { plantFault, plants } from './plants.ts'
 import { runFuzz } from './run.ts'
 import { type FuzzedSites, startFuzzedSites } from './site-under-fuzz.ts'
+
+const flag = { type: 'boolean' } as const
+checkCommandLine('npm run fuzz:promise -- [--plant-companion | --plant-write | --plant-all [--only TEXT]]', {
+  ...{ 'plant-companion': flag, 'plant-write': flag, 'plant-all': flag },
+  only: { type: 'string' },
+})
 
 const seed = Number(process.env['PROMISE_SEED'] ?? Date.now() % 1_000_000)
 const writes = Number(

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
+  createLastingDelay,
   createOverload,
   decidePressure,
   decideShedding,
@@ -102,4 +103,66 @@ test('each piece of work is reported, and each change of the level once', () => 
     { kind: 'shed', class: 'miss', signal: 'rss' },
     { kind: 'pressure-changed', level: 0, signal: undefined },
   ])
+})
+
+describe('the delay of the event loop', () => {
+  const none = { count: 0, mean: Number.NaN }
+  const samples = (...delaysMs: readonly number[]) => ({
+    count: delaysMs.length,
+    mean: (delaysMs.reduce((sum, delay) => sum + delay + 10, 0) / delaysMs.length) * 1e6,
+  })
+
+  test.each<[string, readonly [ReturnType<typeof samples>, number][], number]>([
+    [
+      'lasts as long as two intervals without a sample',
+      [
+        [none, 130],
+        [none, 150],
+      ],
+      120,
+    ],
+    [
+      'lasts for seconds where the loop is blocked for seconds',
+      [
+        [none, 5_010],
+        [none, 6_010],
+      ],
+      5_000,
+    ],
+    [
+      'is over after one interval without a sample',
+      [
+        [none, 5_010],
+        [samples(0, 2), 100],
+      ],
+      1,
+    ],
+    [
+      'is the mean of the samples',
+      [
+        [samples(30, 10), 100],
+        [samples(40, 60), 100],
+      ],
+      20,
+    ],
+    [
+      'is never negative',
+      [
+        [none, 5],
+        [none, 5],
+      ],
+      0,
+    ],
+  ])('%s', (_, readings, expected) => {
+    const lasting = createLastingDelay()
+    expect(readings.map(([sampled, elapsedMs]) => lasting(sampled, elapsedMs)).at(-1)).toBe(expected)
+  })
+
+  test('of 100 ms in each of two short intervals sheds nothing at a threshold of a second', () => {
+    const lasting = createLastingDelay()
+    const [, eventLoopDelayMs = 0] = [lasting(none, 110), lasting(none, 110)]
+    expect(decidePressure({ ...idle, eventLoopDelayMs }, { ...unlimited, eventLoopDelayMs: 1_000 })).toBe(
+      noPressure,
+    )
+  })
 })

@@ -563,6 +563,7 @@ final class Trellis_Known_Code {
 	/** By the folder of a plugin: the constant with its version, and the version whose code was read and tested, with all that mend it (6.8.2). */
 	const TESTED = array(
 		'advanced-custom-fields' => array( 'ACF_VERSION', '6.8' ),
+		'cart-rest-api-for-woocommerce' => array( 'COCART_VERSION', '4.4' ),
 		'pods'                   => array( 'PODS_VERSION', '3.3' ),
 		'polylang'               => array( 'POLYLANG_VERSION', '3.8' ),
 		'secure-custom-fields'   => array( 'ACF_VERSION', '6.4' ),
@@ -618,8 +619,13 @@ final class Trellis_Known_Code {
 		'term_language' => 'polylang',
 	);
 
-	/** Methods and functions that return what they get, and the plugin of each. */
+	/** Methods and functions that return what they get, or nothing that a response shows, and the plugin of each. */
 	const HANDING_ON = array(
+		// CoCart forbids to store responses, keeps sessions of its own, and lets WooCommerce log in who asks for its routes.
+		'CoCart_REST_API::send_cache_control'                           => 'cart-rest-api-for-woocommerce',
+		'CoCart_REST_API::cache_control'                                => 'cart-rest-api-for-woocommerce',
+		'CoCart::session_handler'                                       => 'cart-rest-api-for-woocommerce',
+		'CoCart_WooCommerce::allow_cocart_requests_wc'                  => 'cart-rest-api-for-woocommerce',
 		// Polylang reads the languages of terms, and notes the request.
 		'PLL_Translated_Term::_prime_terms_cache'                       => 'polylang',
 		'WP_Syntex\Polylang\REST\Request::save_request'                 => 'polylang',
@@ -678,7 +684,7 @@ final class Trellis_Known_Code {
 		return $is_known && ( 'ACF_Rest_Api' !== $name || self::shows_stored_values() ) ? self::COUNTLESS[ $name ] : '';
 	}
 
-	/** The plugin of a callback that returns what it gets; '' for any other callback. */
+	/** The plugin of a callback that adds nothing to a response; '' for any other callback. */
 	public static function hands_on( $callback ) {
 		$method = is_array( $callback ) ? $callback[1] : ( $callback instanceof Closure ? ( new ReflectionFunction( $callback ) )->getName() : '' );
 		$name   = self::owner_of( $callback ) . ( '' === $method ? '' : "::$method" );

@@ -151,7 +151,7 @@ test('no link of a page leads to a file or heading that the package lacks', asyn
   expect(dead).toEqual([])
 })
 
-test('the quick start with a WordPress begins with the package as it says', async () => {
+testAtLength('the quick start with a WordPress begins with the package as it says', async () => {
   const page = await readFile(resolve('docs/wordpress.md'), 'utf8')
   const [, command = ''] = /^or with the package.*`(npm install [^`]*)`$/m.exec(page) ?? []
   const cwd = await mkdtemp(join(folder, 'quick-start-'))

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { rowsOf } from '../../support/breadth.ts'
 import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
 import { longestTurn, reportsLongTurns } from '../../support/long-turns.ts'
 import { type Origin, pause, type Script, startOrigin } from '../../support/origin.ts'
@@ -137,7 +138,9 @@ const shortestTry = async (attempt: () => Promise<number>): Promise<number> => {
   return best
 }
 
-test.each<[string, Script, string, (all: readonly Reader[]) => boolean]>([
+type Row = readonly [string, Script, string, (all: readonly Reader[]) => boolean]
+
+const rows: readonly Row[] = [
   ['is stored', pieces(storedPieces, 'whole'), '', gotAll(storedPieces)],
   ['is too long to be stored', pieces(overflowingPieces, 'whole'), '', gotAll(overflowingPieces)],
   ['breaks off', pieces(storedPieces, 'reset'), '', areClosed],
@@ -156,7 +159,9 @@ test.each<[string, Script, string, (all: readonly Reader[]) => boolean]>([
   ],
   ['is an error', (_, wire) => wire.respond({ status: 503, content: 'no' }), '', gotSome],
   ['never begins', (_, wire) => wire.reset(), '', gotSome],
-])(
+]
+
+test.each(rowsOf(rows, 2))(
   `of ${readers} readers none delays others when their response %s`,
   async (_, script, headers, isOver) => {
     const turn = await shortestTry(async () => {

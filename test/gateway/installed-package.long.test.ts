@@ -372,7 +372,11 @@ describe('startGateway, for the tests of other projects', () => {
       files: ['gateway.test.ts'],
     }
     await writeFile(join(project, 'tsconfig.json'), JSON.stringify(tsconfig))
-    await succeed(process.execPath, [resolve('node_modules/typescript/bin/tsc'), '-p', project], project)
+    await succeed(
+      process.execPath,
+      [resolve('node_modules/@typescript/native/bin/tsc'), '-p', project],
+      project,
+    )
     // Node 20 reads no types; a bundler removes them.
     const { transform } = await import('esbuild')
     const { code } = await transform(example, { loader: 'ts' })

@@ -1,6 +1,29 @@
 import type { StoredDescription } from '../../cache/events.ts'
 
-const maxLabelLength = 120
+const name = String.raw`[\w./:-]{1,64}`
+
+/** What the companion says, with the names that WordPress and plugins give; no other text of an upstream is a label. */
+const causes = [
+  'a WordPress before 6\\.1',
+  'a query without the cache',
+  'all options',
+  'a request to another server',
+  'a plugin that runs before the companion',
+  'a statement before the companion was loaded',
+  `the group ${name} of the object cache`,
+  `a filter of ${name}`,
+  'a query of its own',
+  'a query without a statement',
+  'a query that cannot be read',
+  `the option ${name} of the network`,
+  'a statement that cannot be read',
+  'the table blogs',
+  'the temporary value(?: (?:_site)?_transient_[A-Za-z]{1,20}[_-]\\*)?',
+  'an object cache that cannot be read',
+  'more than \\d{1,9} sites of the network',
+  'more than \\d{1,9} bytes of tags',
+]
+const known = new RegExp(`^(?:plugin ${name}: )?(?:${causes.join('|')})$`)
 
 /** What stands before the first separator in the name of a temporary value is the prefix of its plugin; the rest may come from a client. */
 const temporaryValue = /(the temporary value) (?:((?:_site)?_transient_[A-Za-z]{1,20}[_-]).*|.*)/
@@ -9,10 +32,9 @@ const temporaryValue = /(the temporary value) (?:((?:_site)?_transient_[A-Za-z]{
 export const causeLabel = (description: StoredDescription): string => {
   if (description.kind === 'complete') return ''
   const { cause = '' } = description
-  const text = cause
-    .replaceAll(/[^\x20-\x7e]/g, '_')
-    .replace(temporaryValue, (_, words: string, prefix?: string) =>
-      prefix === undefined ? words : `${words} ${prefix}*`,
-    )
-  return text === '' ? 'the companion does not say why' : text.slice(0, maxLabelLength)
+  if (cause === '') return 'the companion does not say why'
+  const text = cause.replace(temporaryValue, (_, words: string, prefix?: string) =>
+    prefix === undefined ? words : `${words} ${prefix}*`,
+  )
+  return known.test(text) ? text : 'another cause'
 }

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { causeLabel } from '../../../../src/observability/metrics/cause-label.ts'
 
@@ -24,9 +25,18 @@ test('of a temporary value only the prefix stays: the rest may be what a client 
   expect(labelOf(`${value} secret of a visitor`)).toBe(value)
 })
 
-test('a label is short, and has no control characters', () => {
-  expect(labelOf('a\u0001b\u00e9')).toBe('a_b_')
-  expect(labelOf('x'.repeat(10_000))).toHaveLength(120)
+test('a text that the companion does not send is one label, whatever it is', () => {
+  for (const cause of ['x', 'all options\u0001', 'plugin a b: all options', `a filter of ${'x'.repeat(100)}`])
+    expect(labelOf(cause)).toBe('another cause')
+})
+
+test('each cause that the companion sends has a label', async () => {
+  const companion = await readFile('deploy/wordpress/trellis.php', 'utf8')
+  const sent = [...companion.matchAll(/this->miss\( (['"])(.*?)\1(?: \. self::\w+ \. '(.*?)')? \);/g)].map(
+    ([, , text = '', end]) => (end === undefined ? text : `${text}300${end}`).replaceAll(/\$\w+/g, 'shop_x'),
+  )
+  expect(sent.length).toBe(companion.match(/this->miss\(/g)?.length)
+  expect(sent.filter((cause) => labelOf(`plugin shop: ${cause}`) === 'another cause')).toEqual([])
 })
 
 test('an upstream that does not say why is counted as such', () => {

@@ -18,6 +18,7 @@ import {
   type EntryHead,
   encodeEntry,
   encodeSelected,
+  entryVersion,
   type Signatures,
 } from './values.ts'
 
@@ -107,7 +108,7 @@ class RedisTier implements SharedTier {
     const { ageMs, content, facts, key, tags, varyKey, varyNames } = record
     const storedAt = Math.floor(this.#options.clock.now())
     const parts = encodeEntry(
-      { version: 4, key, tags, varyKey, ageMs, facts, ...since, keptMs, storedAt },
+      { version: entryVersion, key, tags, varyKey, ageMs, facts, ...since, keptMs, storedAt },
       content,
     )
     if (parts === undefined) return

@@ -72,9 +72,12 @@ export const createSignatures = (keys: readonly string[], purpose: Purpose): Sig
   }
 }
 
-/** The head before the content of an entry. Entries of another version are not read. */
+/** Raised when an entry has another form, or its tags another meaning: entries of another version are not read. */
+export const entryVersion = 5
+
+/** The head before the content of an entry. */
 export type EntryHead = {
-  readonly version: 4
+  readonly version: typeof entryVersion
   /** In full: the key in the store is a digest. */
   readonly key: string
   readonly epoch: string
@@ -129,7 +132,7 @@ const isHead = (value: unknown): value is EntryHead => {
   if (!isJsonObject(value)) return false
   const head = value as Record<keyof EntryHead, unknown>
   return (
-    head.version === 4 &&
+    head.version === entryVersion &&
     [head.key, head.epoch, head.varyKey].every((header) => typeof header === 'string') &&
     isTexts(head.tags) &&
     [head.applied, head.ageMs, head.keptMs, head.storedAt].every(isAmount)

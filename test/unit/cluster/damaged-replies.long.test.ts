@@ -5,7 +5,7 @@ import { connectorFor } from '../../../src/cluster/redis/connector.ts'
 import { createRedisLedger, listen } from '../../../src/cluster/redis/redis-ledger.ts'
 import { createCountedRequests, createIdempotencyKeys } from '../../../src/cluster/redis/stores.ts'
 import { createTier } from '../../../src/cluster/redis/tier.ts'
-import { createSignatures, encodeEntry } from '../../../src/cluster/redis/values.ts'
+import { createSignatures, encodeEntry, entryVersion } from '../../../src/cluster/redis/values.ts'
 import { connectedTo, maxReplyBytes } from './connected-to.ts'
 import { type ScriptedNode, startScriptedNode } from './scripted-node.ts'
 
@@ -214,7 +214,7 @@ test.each(
 })
 
 const head = {
-  version: 4,
+  version: entryVersion,
   key: 'key',
   contentId: '',
   epoch: 'e',

@@ -28,6 +28,12 @@ export const foldedTargetKey = (service: string, target: string): string | undef
   return form === target ? undefined : targetKey(service, form)
 }
 
+/** The tags that people see of a stored response: the one of its other spellings has the query, with the secrets in it. */
+export const shownTags = (tags: readonly string[], service: string, target: string): readonly string[] => {
+  const spellings = foldedTargetKey(service, target)
+  return tags.filter((tag) => tag !== spellings)
+}
+
 const publicEnd = part('public')
 
 /** The primary cache key (RFC 9111 §2); injective. */

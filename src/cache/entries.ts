@@ -1,6 +1,6 @@
 import type { Moment } from '../clock.ts'
 import { redactTarget } from '../http/targets.ts'
-import { partsOfKey } from './cache-key.ts'
+import { partsOfKey, shownTags } from './cache-key.ts'
 import { currentAgeMs, lifetimeAt } from './policy/reuse.ts'
 import type { MemoryStore } from './store/memory-store.ts'
 import type { StoredResponse } from './store/stored-response.ts'
@@ -28,7 +28,7 @@ const entryOf = (stored: StoredResponse, at: Moment) => {
     /** Negative when it is stale. */
     ttlSeconds: seconds(lifetimeAt(stored, at) - ageMs),
     vary: stored.varyNames,
-    tags: stored.tags,
+    tags: shownTags(stored.tags, service, target),
   }
 }
 

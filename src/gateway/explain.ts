@@ -1,4 +1,4 @@
-import { targetKey } from '../cache/cache-key.ts'
+import { shownTags, targetKey } from '../cache/cache-key.ts'
 import { identityCookies } from '../cache/cookies.ts'
 import type { CachePolicy } from '../cache/decide-caching.ts'
 import { usualSteps } from '../cache/events.ts'
@@ -85,7 +85,7 @@ const storedAs = (
   const tags = requestTags(contract, rowTags, { service: service.name, target, isPublic, sendsUndeclared })
   return {
     cacheKey: [service.name, target, partition, ...(host === '' ? [] : [host])].join(', '),
-    tags,
+    tags: shownTags(tags, service.name, target),
     ...(isPublic ? forDownstream(service, contract, [targetKey(service.name, target), ...tags]) : {}),
   }
 }

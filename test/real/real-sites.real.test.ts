@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { testAtLength } from '../support/at-length.ts'
 import { isAll, rowsOf, times } from '../support/breadth.ts'
 import { runCommand } from '../support/command.ts'
 import { type PluginSet, pluginSets, setOfRandomWrites, shortSets } from './sites/archives.ts'
@@ -77,20 +78,24 @@ describeSite('a real WordPress with real plugins', () => {
     3_600_000,
   )
 
-  test('trellis advise says how many stored responses are described completely, and which plugin keeps the others from it', async () => {
-    const measured = await openSite(shortSets[0] ?? 'none', true)
-    try {
-      const { gateway, paths } = measured
-      await installCounting(measured)
-      const stored = await storeAll(measured, paths)
-      const { stdout } = await runCommand(['advise', '--admin', gateway.adminAddress])
-      const [, complete, all] = /describes (\d+) of (\d+) stored responses completely/.exec(stdout) ?? []
-      expect(Number(all)).toBeGreaterThanOrEqual(stored.length)
-      expect(Number(complete)).toBeGreaterThan(Number(all) / 2)
-      expect(Number(complete)).toBeLessThan(Number(all))
-      expect(stdout).toMatch(/drops the others: plugin counting: all options \(\d+\)\./)
-    } finally {
-      await measured.stop()
-    }
-  }, 300_000)
+  testAtLength(
+    'trellis advise says how many stored responses are described completely, and which plugin keeps the others from it',
+    async () => {
+      const measured = await openSite(shortSets[0] ?? 'none', true)
+      try {
+        const { gateway, paths } = measured
+        await installCounting(measured)
+        const stored = await storeAll(measured, paths)
+        const { stdout } = await runCommand(['advise', '--admin', gateway.adminAddress])
+        const [, complete, all] = /describes (\d+) of (\d+) stored responses completely/.exec(stdout) ?? []
+        expect(Number(all)).toBeGreaterThanOrEqual(stored.length)
+        expect(Number(complete)).toBeGreaterThan(Number(all) / 2)
+        expect(Number(complete)).toBeLessThan(Number(all))
+        expect(stdout).toMatch(/drops the others: plugin counting: all options \(\d+\)\./)
+      } finally {
+        await measured.stop()
+      }
+    },
+    300_000,
+  )
 })

@@ -1,5 +1,6 @@
 // Builds the sites before the suites ask for them, which takes a minute of network and disk: CI does so beside its checks.
 import { buildStack, missingForStack } from '../../../bench/batch-stack.ts'
+import { isAll } from '../../support/breadth.ts'
 import { daySets, pluginsOf, reasonWithoutArchives, setOfRandomWrites, shortSets } from '../sites/archives.ts'
 import { buildRealSite } from '../sites/build-real-site.ts'
 import { buildSite } from './build-site.ts'
@@ -8,7 +9,8 @@ await buildSite()
 if (missingForStack() === undefined) {
   await buildStack()
   if (reasonWithoutArchives() === undefined) {
-    const sets = new Set([...shortSets, setOfRandomWrites, ...Object.values(daySets)])
+    const days = isAll ? Object.values(daySets) : [daySets.shop]
+    const sets = new Set([...shortSets, setOfRandomWrites, ...days])
     for (const set of sets) await buildRealSite('7.1', pluginsOf(set))
   }
 }

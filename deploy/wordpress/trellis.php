@@ -962,9 +962,8 @@ final class Trellis_Changes {
 			$this->finish();
 			$this->log->restore_insert_id( $id );
 		}
-		$sql = preg_replace( '~^(?:[\s(;]++|/\*(?!!).*?\*/|(?:--|\#)[^\n]*+\n)++~s', '', $query );
-		$verb = strtoupper( substr( $sql, 0, strspn( $sql, 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ' ) ) );
-		if ( in_array( $verb, self::READS, true ) ) {
+		list( $verb, $sql ) = self::split_verb( $query );
+		if ( in_array( $verb, self::READS, true ) || 'WITH' === $verb && ! preg_match( '/\b(?:INSERT|REPLACE|UPDATE|DELETE)\b/i', $sql ) ) {
 			$this->read_only( $verb, $sql );
 			return;
 		}
@@ -975,6 +974,12 @@ final class Trellis_Changes {
 			$this->found[] = $query;
 		}
 		$this->log->restore_insert_id( $id );
+	}
+
+	/** The verb of a statement, and the statement without the comments and parentheses before it; '' where another text comes first. */
+	public static function split_verb( $query ) {
+		$sql = preg_replace( '~^(?:[\s(;]++|/\*(?!M?!).*?\*/|(?:--|\#)[^\n]*+(?:\n|$))++~s', '', $query );
+		return array( strtoupper( substr( $sql, 0, strspn( $sql, 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ' ) ) ), $sql );
 	}
 
 	private function write( $verb, $sql ) {
@@ -3573,18 +3578,24 @@ final class Trellis_Tags {
 		$this->max_age = 0 === $this->max_age ? $seconds : min( $this->max_age, $seconds );
 	}
 
+	/** Statements that change tables, and find nothing. */
+	const WRITES = array( 'INSERT', 'REPLACE', 'UPDATE', 'DELETE', 'TRUNCATE', 'ALTER', 'DROP', 'RENAME' );
+
 	/** Tables that are read, and what is looked for in them: also what is not there, and would be if it were created. */
 	public function see( $query ) {
 		if ( $this->log->is_busy() ) {
 			return $query;
 		}
 		$this->settle_rows();
-		if ( is_string( $query ) && 0 === stripos( ltrim( $query, " \t\r\n(" ), 'SELECT' ) ) {
+		list( $verb, $sql ) = is_string( $query ) ? Trellis_Changes::split_verb( $query ) : array( '', '' );
+		if ( 'SELECT' === $verb ) {
 			try {
 				$this->read( $query );
 			} catch ( Throwable $error ) {
 				$this->miss( 'a statement that cannot be read' );
 			}
+		} elseif ( '' !== $sql && ! in_array( $verb, Trellis_Changes::READS, true ) && ! in_array( $verb, self::WRITES, true ) || 'SET' === $verb && false !== stripos( $sql, 'SELECT' ) ) {
+			$this->miss( 'a statement that cannot be read' );
 		}
 		return $query;
 	}
@@ -3592,16 +3603,28 @@ final class Trellis_Tags {
 	private function read( $query ) {
 		$prefix  = preg_quote( $GLOBALS['wpdb']->base_prefix, '/' );
 		$strings = array();
-		// Quoted text is set aside, so that nothing in it is taken for a part of the statement.
+		// Quoted text is set aside, so that nothing in it is taken for a part of the statement; comments are left out.
 		$sql = preg_replace_callback(
-			'/' . Trellis_Changes::STRING . '/s',
+			'~' . Trellis_Changes::STRING . '|`[^`]*+`|/\*(?!M?!).*?\*/|(?:--(?=\s|$)|\#)[^\n]*+~s',
 			function ( $found ) use ( &$strings ) {
-				$strings[] = stripslashes( str_replace( $found[0][0] . $found[0][0], $found[0][0], substr( $found[0], 1, -1 ) ) );
+				$sign = $found[0][0];
+				if ( '`' === $sign ) {
+					return substr( $found[0], 1, -1 );
+				}
+				if ( "'" !== $sign && '"' !== $sign ) {
+					return ' ';
+				}
+				$strings[] = stripslashes( str_replace( $sign . $sign, $sign, substr( $found[0], 1, -1 ) ) );
 				return "'" . ( count( $strings ) - 1 ) . "'";
 			},
 			$query
 		);
-		$sql = rtrim( preg_replace( '~/\*.*?\*/~s', ' ', str_replace( '`', '', (string) $sql ) ), "; \t\r\n" );
+		if ( null === $sql || false !== strpos( $sql, '/*' ) ) {
+			// The server runs what stands in such comments.
+			$this->miss( 'a statement that cannot be read' );
+			return;
+		}
+		$sql = rtrim( $sql, "; \t\r\n" );
 		$sql = (string) preg_replace_callback(
 			"/(?<![\\w$])$prefix(\\w+)/i",
 			function ( $found ) {
@@ -4074,8 +4097,9 @@ final class Trellis_Tags {
 
 	/** Whether a statement reads one of its tables twice. Meta is read once for each key, of the same objects, where these are read, too. */
 	private static function reads_twice( $tables ) {
-		$counts = array_count_values( $tables );
-		return 1 < max( 1 === count( $counts ) ? $counts : array_diff_key( $counts, array_flip( array( 'postmeta', 'termmeta', 'commentmeta', 'usermeta' ) ) ) );
+		$counts  = array_count_values( $tables );
+		$objects = 1 === count( $counts ) ? $counts : array_diff_key( $counts, array_flip( array( 'postmeta', 'termmeta', 'commentmeta', 'usermeta' ) ) );
+		return ! $objects || 1 < max( $objects );
 	}
 
 	private function read_posts( $sql, $value, $prefix ) {

@@ -51,6 +51,15 @@ const statements = {
   'relations-of-term':
     'SELECT tr.object_id FROM wp_term_taxonomy AS tt INNER JOIN wp_term_relationships AS tr ON tr.term_taxonomy_id = tt.term_taxonomy_id WHERE tt.term_id = 3',
   third: `${held} h.product_id = 5 UNION SELECT amount FROM wp_holds`,
+  'comment-before': "/* from a replica */ -- it's read\n SELECT id FROM wp_sales WHERE id = 3",
+  'comment-inside': "SELECT id FROM wp_sales # it's one of\nWHERE id = 3 -- AND id = 4",
+  'comment-of-list': "SELECT ID FROM wp_posts WHERE post_type = 'page' -- AND post_status = 'publish'",
+  expression: 'WITH some AS (SELECT id FROM wp_sales) SELECT COUNT(*) FROM some',
+  values: 'VALUES ((SELECT COUNT(*) FROM wp_sales))',
+  variable: 'SET @sold = (SELECT COUNT(*) FROM wp_sales)',
+  conditional: 'SELECT order_id FROM wp_holds /*! , wp_sales */ WHERE product_id = 5',
+  'meta-of-meta':
+    'SELECT um.meta_value FROM wp_postmeta pm JOIN wp_usermeta um ON um.user_id = pm.meta_value WHERE pm.post_id = 5',
 } as const
 
 const plugin = `<?php if ( isset( $_GET['joined'] ) ) { add_action( 'rest_api_init', function () {
@@ -78,10 +87,15 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
   })
   afterAll(() => site?.stop())
 
-  const read = async (joined: keyof typeof statements) => {
+  const respond = async (joined: keyof typeof statements): Promise<Response> => {
     const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?joined=${joined}`)
     await response.arrayBuffer()
     expect(response.headers.get('x-failed')).toBe('')
+    return response
+  }
+
+  const read = async (joined: keyof typeof statements) => {
+    const response = await respond(joined)
     const tags = response.headers.get('trellis-tags') ?? ''
     expect(tags).toContain(';complete;')
     const listed = (kind: string): string => new RegExp(`;${kind}=([^;]*)`).exec(tags)?.[1] ?? ''
@@ -127,6 +141,26 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
     expect(await read(name)).toMatchObject({ rows: [''], whole })
   })
 
+  test('comments before a statement and in it are none of its parts', async () => {
+    for (const name of ['comment-before', 'comment-inside'] as const)
+      expect(await read(name)).toMatchObject({ rows: ['sales:id:3'], whole: [] })
+    expect((await read('comment-of-list')).lists).toContain('s:page:any')
+  })
+
+  test.each<keyof typeof statements>(['expression', 'values', 'variable', 'conditional'])(
+    'a response for which a statement was run that cannot be read (%s) is incomplete',
+    async (name) => {
+      const response = await respond(name)
+      expect(response.headers.get('trellis-incomplete')).toContain('a statement that cannot be read')
+      expect(response.headers.get('trellis-tags')).not.toContain(';complete;')
+    },
+  )
+
+  test('a SELECT with common table expressions is no write', async () => {
+    expect(await changesOf(statements.expression)).toEqual([])
+    expect(await rowsOf('/*M! DELETE FROM wp_sales WHERE id = 40 */')).toEqual(['whole'])
+  })
+
   test('a list of posts beside their parents depends on posts of any type and status', async () => {
     const { lists } = await read('parents')
     expect(lists.filter((list) => list.startsWith('s') && list.endsWith(':any:any'))).toHaveLength(1)
@@ -135,7 +169,7 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
 
   test.each<keyof typeof statements>([
     ...(['parent-post', 'parent-comment', 'other-thread', 'parent-term', 'parent-taxonomy'] as const),
-    ...(['other-meta', 'posts-of-term', 'relations-of-term'] as const),
+    ...(['other-meta', 'meta-of-meta', 'posts-of-term', 'relations-of-term'] as const),
   ])(
     'what a condition finds beside the objects that it names (%s) is a list of any of them',
     async (name) => {

@@ -20,18 +20,12 @@ const part = (text: string): string => `${text.length}:${text}`
 export const targetKey = (service: string, target: string): string => part(service) + part(target)
 
 /**
- * The tag of what is stored for the other spellings of a target, as far as a server may read them as the same; undefined for the
- * spelling whose `targetKey` it is.
+ * The tag of what is stored for all spellings of a target, as far as a server may read them as the same; undefined for the one whose
+ * `targetKey` it is, which never has a query.
  */
 export const foldedTargetKey = (service: string, target: string): string | undefined => {
   const form = foldedTarget(target)
   return form === target ? undefined : targetKey(service, form)
-}
-
-/** The tags that people see of a stored response: the one of its other spellings has the query, with the secrets in it. */
-export const shownTags = (tags: readonly string[], service: string, target: string): readonly string[] => {
-  const spellings = foldedTargetKey(service, target)
-  return tags.filter((tag) => tag !== spellings)
 }
 
 const publicEnd = part('public')
@@ -72,6 +66,21 @@ export const partsOfKey = (key: string): Required<CacheKeyParts> => {
 }
 
 const endOfTarget = (key: string): number => endOfPart(key, endOfPart(key, 0))
+
+/** Other tags begin with the name of a service, which has no colon. */
+const isKey = (tag: string): boolean => /^\d+:/.test(tag)
+
+const spellingsOf = (key: string): string | undefined => {
+  if (!isKey(key)) return undefined
+  const { service, target } = partsOfKey(key)
+  return foldedTargetKey(service, target)
+}
+
+/** The tags that people see: without those of the spellings of a target among `keys`, each of which people see itself. */
+export const shownTags = (tags: readonly string[], keys = tags): readonly string[] => {
+  const spellings = new Set(keys.map(spellingsOf))
+  return tags.filter((tag) => !spellings.has(tag))
+}
 
 export const targetKeyOf = (key: string): string => key.slice(0, endOfTarget(key))
 

@@ -28,7 +28,7 @@ const entryOf = (stored: StoredResponse, at: Moment) => {
     /** Negative when it is stale. */
     ttlSeconds: seconds(lifetimeAt(stored, at) - ageMs),
     vary: stored.varyNames,
-    tags: shownTags(stored.tags, service, target),
+    tags: shownTags(stored.tags, [stored.key]),
   }
 }
 

@@ -93,8 +93,17 @@ export const quarantineEverything = (forMs: number): string =>
   encodeInvalidation({ kind: 'quarantine', tag: '', forMs })
 
 type PurgeSelector =
-  /** All variants of one target, in all partitions; for one host, or for all without `host`. */
-  | { readonly kind: 'target'; readonly service: string; readonly target: string; readonly host?: string }
+  /**
+   * All variants of one target, in all partitions; for one host, or for all without `host`. `spellings`: further tags for other instances,
+   * which may be of an earlier version; here, whatever they reach has the tag of `target`.
+   */
+  | {
+      readonly kind: 'target'
+      readonly service: string
+      readonly target: string
+      readonly host?: string
+      readonly spellings?: readonly string[]
+    }
   | { readonly kind: 'tag'; readonly tag: string }
   | { readonly kind: 'prefix'; readonly service: string; readonly prefixes: readonly string[] }
   | { readonly kind: 'all' }

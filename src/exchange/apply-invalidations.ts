@@ -1,4 +1,5 @@
 import type { Cache } from '../cache/cache.ts'
+import { shownTags } from '../cache/cache-key.ts'
 import type { Invalidation } from '../cache/invalidation.ts'
 import type { ValidatedContext } from './request-context.ts'
 import { publicPrefix, type Service } from './service.ts'
@@ -82,5 +83,5 @@ export const invalidateWrite = (
   const { entries: before = 0, urls: named = [] } = record.invalidated ?? {}
   const urls = [...named, ...urlsShowing(cache, tags, reachedBy({ service, snapshot }))].slice(0, maxUrls)
   const entries = applyInvalidations(invalidations, cache, documentsStale, 'write')
-  record.invalidated = { tags, entries: entries + before, urls }
+  record.invalidated = { tags: shownTags(tags), entries: entries + before, urls }
 }

@@ -82,11 +82,12 @@ const storedAs = (
   const rowTags = contract.tagger.storedTags(match, canonical.arguments, nothingYet)
   const { target, sendsUndeclared } = canonical
   const isPublic = partition === 'public'
+  const key = targetKey(service.name, target)
   const tags = requestTags(contract, rowTags, { service: service.name, target, isPublic, sendsUndeclared })
   return {
     cacheKey: [service.name, target, partition, ...(host === '' ? [] : [host])].join(', '),
-    tags: shownTags(tags, service.name, target),
-    ...(isPublic ? forDownstream(service, contract, [targetKey(service.name, target), ...tags]) : {}),
+    tags: shownTags(tags, [key]),
+    ...(isPublic ? forDownstream(service, contract, [key, ...tags]) : {}),
   }
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { isCredentialParameter } from './headers/credential-headers.ts'
 
 /** The host of an authority as hosts are compared: lower case, without port and final dot (RFC 9110 §4.2.3). */
@@ -75,7 +76,7 @@ const decodedButSlashes = (path: string): string => {
   }
 }
 
-const withSlashes = (path: string): string => path.replaceAll('%2f', '/')
+const withSlashes = (path: string): string => path.replace(/%2f/gi, '/')
 const withoutParameters = (path: string): string => path.replace(/;[^/]*/g, '')
 
 /** The path, and what remains of it where a script takes what follows its name. */
@@ -140,7 +141,7 @@ export const targetParts = (target: string): { readonly path: string; readonly q
 
 export const targetOf = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`)
 
-/** Octets one to one: no server reads what is not UTF-8 in another way than its octets. */
+/** Octets one to one: servers read what is not UTF-8 octet by octet. */
 const unescaped = (text: string): string =>
   text
     .replaceAll('+', ' ')
@@ -155,8 +156,12 @@ const foldedQuery = (query: string): string =>
     .sort()
     .join('&')
 
-/** The same for all targets that a server may read as one, and for some others. */
+/** Short, and without the secrets that a query may have: it is a part of tags. No target has the mark, a fragment. */
+const digestOfQuery = (query: string): string =>
+  query === '' ? '' : `#${createHash('sha256').update(query).digest('base64url').slice(0, 22)}`
+
+/** The same for targets that servers read as one by case, slashes, `;params` and escapes, and for some others. */
 export const foldedTarget = (target: string): string => {
   const { path, query } = targetParts(target)
-  return targetOf(folded(path), query === '' ? '' : foldedQuery(query))
+  return targetOf(folded(path), query === '' ? '' : digestOfQuery(foldedQuery(query)))
 }

@@ -58,7 +58,7 @@ export type Tagger = {
   changedTags(changes: readonly Change[]): readonly string[] | undefined
 }
 
-/** What of a request adds tags to its response, beside its row. */
+/** The parts of a request, besides its row, that add tags to its response. */
 type TaggedRequest = {
   readonly service: string
   readonly target: string

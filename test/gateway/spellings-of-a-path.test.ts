@@ -290,6 +290,17 @@ describe('a write to an open service reaches its URL in every spelling that a se
     expect(await send('GET', '/below/x')).toEqual(['{"version":2}', false])
   })
 
+  test('through another service, with the tag by which instances of earlier versions know it', async () => {
+    const below = openService({ mount: '/below', upstream: { targets: [origin.origin], basePath: '/Docs' } })
+    await start({ open: openService(), below })
+    await send('PUT', '/Docs/X?b=1&a=2')
+    const recent = await fetch(`${gateway.adminAddress}/recent`)
+    const { invalidations } = (await recent.json()) as { invalidations: { reach: string[] }[] }
+    expect(invalidations.map(({ reach }) => reach)).toEqual([
+      ['4:open15:/Docs/X?b=1&a=2', '5:below10:/X?b=1&a=2'],
+    ])
+  })
+
   test('a read that began before the write is not stored', async () => {
     await startOpen('safe')
     const writes = createLatch()

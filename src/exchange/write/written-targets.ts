@@ -69,10 +69,19 @@ export const createdPath = (
   return named === undefined ? undefined : spelled(context.service, named)?.split('?', 1)[0]
 }
 
-/** Tags of what a service has stored for a target, in every spelling where the contract does not know which of them are the same. */
+/**
+ * Tags of what a service has stored for a target, in every spelling where the contract does not know which of them are the same. Instances
+ * of earlier versions know the first one only.
+ */
 const tagsOfTarget = ({ name, contract }: Service, target: string): readonly string[] => {
   const others = contract.invalidatesTargets ? foldedTargetKey(name, target) : undefined
   return others === undefined ? [targetKey(name, target)] : [targetKey(name, target), others]
+}
+
+/** The rest of a target behind a base path, as a target. */
+const below = (base: string, target: string): string | undefined => {
+  const rest = target.startsWith(base) ? target.slice(base.length) : undefined
+  return rest !== undefined && /^(?:[/?]|$)/.test(rest) ? asTarget(rest) : undefined
 }
 
 /**
@@ -81,12 +90,12 @@ const tagsOfTarget = ({ name, contract }: Service, target: string): readonly str
  */
 const tagsOfOthers = (snapshot: ConfigSnapshot, service: Service, target: string): readonly string[] => {
   const { path, query } = targetParts(target)
-  const form = foldedTarget(upstreamTarget(service.address, path, query))
+  const upstream = upstreamTarget(service.address, path, query)
+  const form = foldedTarget(upstream)
   const others = snapshot.sharing(service).filter(({ contract }) => contract.invalidatesTargets)
-  return others.flatMap(({ name, address }) => {
-    const base = folded(address.basePath)
-    const rest = form.startsWith(base) ? form.slice(base.length) : undefined
-    return rest !== undefined && /^(?:[/?]|$)/.test(rest) ? [targetKey(name, asTarget(rest))] : []
+  return others.flatMap(({ name, address: { basePath } }) => {
+    const rests = [below(basePath, upstream), below(folded(basePath), form)]
+    return rests.flatMap((rest) => (rest === undefined ? [] : [targetKey(name, rest)]))
   })
 }
 

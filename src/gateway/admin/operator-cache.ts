@@ -29,7 +29,11 @@ export type OperatorCacheParts = {
 const invalidationsOf = (selector: Purge['selector'], mode: Purge['mode']): readonly Invalidation[] => {
   switch (selector.kind) {
     case 'target':
-      return [{ kind: 'tag', tag: targetKey(selector.service, selector.target), mode }]
+      return [...new Set([selector.target, ...(selector.spellings ?? [])])].map((target) => ({
+        kind: 'tag',
+        tag: targetKey(selector.service, target),
+        mode,
+      }))
     case 'tag':
       return [{ kind: 'tag', tag: selector.tag, mode }]
     case 'prefix':

@@ -53,9 +53,14 @@ const storedFor = (publicTarget: FoundTarget): PurgeSelectors => {
   const targets = [get, query].flatMap((canonical) => (canonical.kind === 'target' ? [canonical.target] : []))
   if (targets.length === 0 && get.kind === 'refused') return get
   const at = { kind: 'target', service: service.config.name, ...(host === '' ? {} : { host }) } as const
-  // The form of which every stored spelling has the tag.
-  const tagged = service.contract.invalidatesTargets ? targets.map(foldedTarget) : targets
-  return { kind: 'selectors', selectors: [...new Set(tagged)].map((target) => ({ ...at, target })) }
+  const { invalidatesTargets } = service.contract
+  // Every stored spelling has the tag of this form.
+  const formOf = (target: string): string => (invalidatesTargets ? foldedTarget(target) : target)
+  const selectors = [...new Set(targets.map(formOf))].map((form): Selector => {
+    const spellings = targets.filter((target) => formOf(target) === form)
+    return { ...at, target: form, spellings }
+  })
+  return { kind: 'selectors', selectors }
 }
 
 const byUrl = ({ targets }: PurgeParts, url: string, only: string | undefined): PurgeSelectors => {

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { partsOfKey } from '../../cache/cache-key.ts'
+import { partsOfKey, shownTags } from '../../cache/cache-key.ts'
 import {
   longestVerified,
   type StoredResponse,
@@ -189,7 +189,7 @@ class Verifier {
 export const createVerifier = (options: VerifierOptions) => new Verifier(options)
 
 const maxTags = 200
-const shownTags = 12
+const maxShownTags = 12
 const shownWrites = 5
 
 type DropParts = {
@@ -215,7 +215,9 @@ export const dropDiffering =
         service,
         target: shown,
         ageSeconds: Math.floor(ageMs / 1_000),
-        tags: tags.slice(0, shownTags).map((tag) => shortText(tag)),
+        tags: shownTags(tags, [stored.key])
+          .slice(0, maxShownTags)
+          .map((tag) => shortText(tag)),
         entries: entries === 'unacknowledged' ? 0 : entries,
         writes: writes.map(({ at, by, cause, reach }) => ({ at, by, cause, reach })),
       },

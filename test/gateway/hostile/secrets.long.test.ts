@@ -232,6 +232,19 @@ test('no secret is in a log line, a metric, an error, or a page of the admin sid
   expect(leaks).toEqual([])
 })
 
+test('nor in what the admin side shows of a write, in any spelling', async () => {
+  const secret = 'userPin=planted-pin&Password=planted%26second&%61ccess_token=planted%2Dthird'
+  for (const target of [`/open/Login/?${secret}`, `/open/login?${secret}`])
+    await ask(target, { method: 'POST', body: '1' })
+  const response = await fetch(`${gateway.adminOrigin}/recent`, own)
+  const { invalidations } = (await response.json()) as { invalidations: { reach: string[] }[] }
+  const reached = invalidations
+    .slice(0, 2)
+    .map(({ reach }) => reach.filter((tag) => !tag.endsWith('/all')).map((tag) => tag.replace(/^.*:/, '')))
+  const hidden = 'userPin=[redacted]&Password=[redacted]&%61ccess_token=[redacted]'
+  expect(reached).toEqual([[`/login?${hidden}`], [`/Login/?${hidden}`]])
+})
+
 test('the upstream got those that are meant for it, and no other', () => {
   const heads = origin.received.map(({ head }) => head).join('\n')
   expect(heads).toContain(`authorization: Bearer ${planted.bearer}`)

@@ -20,6 +20,23 @@ test('what has changed since a build is not known while the reads of a worker ar
   expect(await cacheOf([report, null]).build(question)).toBeUndefined()
 })
 
+test('a purge of a target is sent with its other spellings, which instances of earlier versions know', async () => {
+  const sent: unknown[] = []
+  const cache = operatorCache({
+    cache: { purgeInTurns: async () => 1 },
+    broadcast: { send: async (all: readonly unknown[]) => (sent.push(...all), { entries: 0 }) },
+  } as never)
+  const target = {
+    kind: 'target',
+    service: 'blog',
+    target: '/a?#digest',
+    spellings: ['/A?b', '/a?#digest'],
+  } as const
+  expect(await cache.purge({ selectors: [target], mode: 'hard', dryRun: false })).toBe(1)
+  const tags = ['4:blog10:/a?#digest', '4:blog4:/A?b']
+  expect(sent).toEqual(tags.map((tag) => ({ kind: 'tag', tag, mode: 'hard' })))
+})
+
 test('a build that follows no other one begins while a worker is missing', async () => {
   expect(await cacheOf([report]).build({ of: undefined, begin: 'b' })).toBeDefined()
 })

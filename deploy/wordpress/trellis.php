@@ -592,6 +592,8 @@ final class Trellis_Known_Code {
 		'Yoast\WP\SEO\Routes\Yoast_Head_REST_Field'      => '/^(?:wpseo|yoast)/i',
 		'WPSEO_Meta'                                     => '/^(?:wpseo|yoast)/i',
 		'WPSEO_Rewrite'                                  => '/^(?:wpseo|yoast)/i',
+		// The category in the address of a post.
+		'Yoast\WP\SEO\Integrations\Primary_Category'    => '/^(?:wpseo|yoast)/i',
 		// ACF and Secure Custom Fields: values of fields as they are stored, see `shows_stored_values`; links to what they name.
 		'ACF_Rest_Api'                                   => '/^acf/i',
 		'ACF_Rest_Embed_Links'                           => '/^acf/i',
@@ -605,6 +607,17 @@ final class Trellis_Known_Code {
 		'Automattic\WooCommerce\Internal\Admin\WCAdminUser' => '/woocommerce/i',
 		'Automattic\WooCommerce\StoreApi\Authentication' => '/woocommerce/i',
 		'Automattic\WooCommerce\Blocks\\'                => '/woocommerce/i',
+		// Addresses of products, with slugs of their terms; of their files and variations; https; a block of brands in the template of a product.
+		'wc_product_post_type_link'                      => '/woocommerce|^wc_product_post_type_link/i',
+		'wc_fix_product_attachment_link'                 => '/woocommerce/i',
+		'WC_Brands'                                      => '/woocommerce/i',
+		'WC_HTTPS'                                       => '/woocommerce/i',
+		'WC_Post_Data'                                   => '/woocommerce/i',
+		// Polylang: the slug of the language in addresses.
+		'PLL_Filters_Links'                              => '/^pll_/i',
+		'PLL_Frontend_Filters_Links'                     => '/^pll_/i',
+		'PLL_Static_Pages'                               => '/^pll_/i',
+		'PLL_Frontend_Static_Pages'                      => '/^pll_/i',
 		// Pods: the face of a user, from a field with a file.
 		'PodsField_Avatar'                               => '/^pods/i',
 	);
@@ -3087,8 +3100,27 @@ final class Trellis_Tags {
 			'render_block',
 			function ( $html, $block ) {
 				$type = isset( $block['blockName'] ) ? WP_Block_Type_Registry::get_instance()->get_registered( $block['blockName'] ) : null;
-				if ( $type && $type->is_dynamic() ) {
+				// What a binding or a directive shows comes from code that is registered by a name, and no hook.
+				$is_bound      = ! empty( $block['attrs']['metadata']['bindings'] );
+				$interactivity = isset( $type->supports['interactivity'] ) ? $type->supports['interactivity'] : false;
+				$is_directed   = true === $interactivity || ! empty( $interactivity['interactive'] );
+				if ( $is_bound || $is_directed || $type && $type->is_dynamic() ) {
 					$this->is_added_to = true;
+				}
+				return $html;
+			},
+			PHP_INT_MAX,
+			2
+		);
+		add_filter(
+			'embed_handler_html',
+			function ( $html, $url ) {
+				foreach ( $GLOBALS['wp_embed']->handlers as $handlers ) {
+					foreach ( $handlers as $handler ) {
+						if ( preg_match( $handler['regex'], $url ) && is_callable( $handler['callback'] ) && $this->of_plugins( array( $handler['callback'] ) ) ) {
+							$this->is_added_to = true;
+						}
+					}
 				}
 				return $html;
 			},
@@ -3184,11 +3216,8 @@ final class Trellis_Tags {
 	const REORDERING = array( 'get_terms', 'get_object_terms', 'wp_get_object_terms', 'get_the_terms' );
 	const ORDERING   = array( 'get_terms_defaults', 'get_terms_args', 'get_terms_orderby', 'terms_clauses', 'wp_get_object_terms_args' );
 
-	/** Where plugins add to what these show: texts, blocks, addresses of files and of terms, faces, objects and their meta, and whole responses. */
-	const ADDING = '/^(?:the_content|the_excerpt|get_the_excerpt|excerpt_length|excerpt_more|wp_trim_excerpt|wp_trim_words|the_title|private_title_format|protected_title_format|the_password_form|content_pagination|get_the_guid|post_class|post_class_taxonomies|get_page_uri|get_ancestors|prepend_attachment|pre_kses|is_sticky|post_password_required|get_post_status|post_thumbnail_id|(?:pre_)?render_block(?:_.*)?|do_shortcode_tag|wp_(?:get_attachment|calculate_image|img_tag|content_img)_.*|image_downsize|image_get_intermediate_size|get_attached_file|(?:pre_)?term_link|tag_link|category_link|author_link|get_comment_link|comment_text|get_comment_type|(?:pre_)?get_avatar_(?:data|url)|the_posts|posts_results|the_comments|get_comment|get_term|(?:get|default)_(?:post|term|comment|user)_metadata|rest_dispatch_request|rest_request_before_callbacks|rest_request_after_callbacks|rest_post_dispatch|rest_pre_echo_response|rest_pre_serve_request|rest_route_for_.*|rest_response_link_curies|rest_prepare_.*)$/D';
-
-	/** Where plugins change addresses of posts, to which they may add the author. */
-	const ADDRESSING = array( 'pre_post_link', 'post_link', 'page_link', 'attachment_link', 'post_type_link' );
+	/** Where plugins add to what these show: texts, blocks, embeds, addresses of posts, files and terms, faces, objects and their meta, and whole responses. */
+	const ADDING = '/^(?:the_content|the_content_more_link|the_excerpt|get_the_excerpt|excerpt_length|excerpt_more|wp_trim_excerpt|wp_trim_words|the_title|private_title_format|protected_title_format|the_password_form|content_pagination|get_the_guid|post_class|post_class_taxonomies|get_page_uri|get_ancestors|prepend_attachment|pre_kses|is_sticky|post_password_required|get_post_status|post_thumbnail_id|(?:pre_)?render_block(?:_.*)?|hooked_block.*|block_bindings_.*|do_shortcode_tag|shortcode_atts_.*|embed_.*|(?:pre_)?oembed_.*|wp_(?:audio|video)_.*|wp_embed_handler_.*|wp_mediaelement_fallback|smilies_src|wp_(?:get_attachment|calculate_image|img_tag|content_img)_.*|image_downsize|image_get_intermediate_size|get_attached_file|(?:pre_)?term_link|tag_link|category_link|author_link|pre_post_link|post_link|post_link_category|get_the_categories|page_link|_get_page_link|attachment_link|post_type_link|get_comment_link|comment_text|get_comment_type|(?:pre_)?get_avatar_(?:data|url)|the_posts|posts_results|the_comments|get_comment|get_term|(?:get|default)_(?:post|term|comment|user)_metadata|rest_dispatch_request|rest_request_before_callbacks|rest_request_after_callbacks|rest_post_dispatch|rest_pre_echo_response|rest_pre_serve_request|rest_envelope_response|rest_route_for_.*|rest_response_link_curies|rest_prepare_.*)$/D';
 
 	/** Whether a plugin, a shortcode or a dynamic block may have added anything to the answer. */
 	private function is_added_to() {
@@ -3211,7 +3240,22 @@ final class Trellis_Tags {
 			}
 			$fields = array_merge( $fields, array_values( isset( $all[ $schema['title'] ] ) ? $all[ $schema['title'] ] : array() ) );
 		}
-		return $all && ! $this->answering ? null : $fields;
+		return $all && ! $this->answering ? null : array_merge( $fields, $this->answering ? $this->prepared_meta() : array() );
+	}
+
+	/** Meta that plugins have registered with a callback that prepares its value, of whatever objects. */
+	private function prepared_meta() {
+		$all = array();
+		foreach ( isset( $GLOBALS['wp_meta_keys'] ) ? $GLOBALS['wp_meta_keys'] : array() as $subtypes ) {
+			foreach ( $subtypes as $keys ) {
+				foreach ( array_column( $keys, 'show_in_rest' ) as $shown ) {
+					if ( is_array( $shown ) && ! empty( $shown['prepare_callback'] ) && $this->of_plugins( array_filter( array( $shown['prepare_callback'] ), 'is_callable' ) ) ) {
+						$all[] = array( 'get_callback' => $shown['prepare_callback'] );
+					}
+				}
+			}
+		}
+		return $all;
 	}
 
 	/** Whether a plugin, a shortcode or a dynamic block may have added to a response how many posts a term has; or else its name and description. */
@@ -3258,12 +3302,19 @@ final class Trellis_Tags {
 		$all = array();
 		foreach ( $hooks as $hook ) {
 			foreach ( isset( $wp_filter[ $hook ] ) && ! empty( $wp_filters[ $hook ] ) ? $wp_filter[ $hook ]->callbacks : array() as $callbacks ) {
-				foreach ( $callbacks as $callback ) {
-					$is_known = $this->is_of_wordpress( $callback['function'] ) || '' !== $plugin && $plugin === $this->plugin_of( $callback['function'] );
-					if ( ! $is_known && ! $this->is_plain_code( $callback['function'] ) ) {
-						$all[] = $callback['function'];
-					}
-				}
+				$all = array_merge( $all, $this->of_plugins( array_column( $callbacks, 'function' ), $plugin ) );
+			}
+		}
+		return $all;
+	}
+
+	/** Those of these callbacks that are neither of WordPress nor of this plugin, but for code that is plain. */
+	private function of_plugins( $callbacks, $plugin = '' ) {
+		$all = array();
+		foreach ( $callbacks as $callback ) {
+			$is_known = $this->is_of_wordpress( $callback ) || '' !== $plugin && $plugin === $this->plugin_of( $callback );
+			if ( ! $is_known && ! $this->is_plain_code( $callback ) ) {
+				$all[] = $callback;
 			}
 		}
 		return $all;
@@ -4326,7 +4377,7 @@ final class Trellis_Tags {
 		$is_own   = ! $this->is_added_to() && ! did_action( 'switch_blog' );
 		$is_countless = $this->is_only_of( self::COUNTLESS ) && array() === array_filter( preg_grep( '/^[tn]:/', array_keys( $this->queries ) ), array( 'Trellis_Known_Code', 'may_count' ) );
 		$is_plain     = $is_own && $is_countless;
-		if ( $is_plain && $this->is_only_of( self::AUTHORLESS ) && 0 === get_current_user_id() && false === strpos( (string) get_option( 'permalink_structure' ), '%author%' ) && ! $this->is_filtered( self::ADDRESSING ) ) {
+		if ( $is_plain && $this->is_only_of( self::AUTHORLESS ) && 0 === get_current_user_id() && false === strpos( (string) get_option( 'permalink_structure' ), '%author%' ) ) {
 			unset( $this->ids['u'] );
 		}
 		$is_core = $is_own && $this->is_only_of( array_merge( self::COUNTLESS, self::UNSTRUCTURED ) );

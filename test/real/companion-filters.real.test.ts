@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describeWith } from '../support/requirements.ts'
-import { reads } from './companion/reads.ts'
+import { reads, showingContents } from './companion/reads.ts'
 import { type CompanionSite, startCompanionSite } from './companion/site.ts'
 
 /** Writes down which filters WordPress applies while it makes a response; `?hooked=` hooks a callback to one, which may return anything. */
@@ -24,7 +24,33 @@ isset( $_GET['hooked'] ) && add_filter( $_GET['hooked'], function ( $given ) {
 	return $given;
 } );`
 
-/** Filters whose callbacks add nothing that a description leaves out, by what tells of them. */
+/** Prepares meta by a callback where `?prepared=` is. */
+const preparing = `<?php
+isset( $_GET['prepared'] ) && add_action( 'init', function () {
+	register_post_meta( 'post', 'shown', array( 'type' => 'string', 'single' => true, 'show_in_rest' => array( 'prepare_callback' => function () {
+		return companion_shown();
+	} ) ) );
+} );`
+
+/** Makes posts of contents and of the addresses whose embeds they have kept, with what another server once sent. */
+const makePosts = `
+foreach ( array(
+	array( 'https://videos.example/1', 'https://videos.example/1', '<p>A video.</p>' ),
+	array( 'https://www.youtube.com/embed/1', 'https://youtube.com/watch?v=1', '<p>Another video.</p>' ),
+	array( 'https://nothing.example/1', 'https://nothing.example/1', '{{unknown}}' ),
+	array( 'https://files.example/1.mp3', '', '' ),
+	array( 'https://files.example/1.mp4', '', '' ),
+	array( 'More. <!--more--> :-)', '', '' ),
+) as list( $content, $address, $embed ) ) {
+	$id  = wp_insert_post( array( 'post_title' => 'Embeds', 'post_status' => 'publish', 'post_content' => $content ) );
+	$key = md5( $address . serialize( wp_embed_defaults( $address ) ) );
+	update_post_meta( $id, "_oembed_$key", $embed );
+	update_post_meta( $id, "_oembed_time_$key", time() );
+	$ids[] = $id;
+}
+echo json_encode( $ids );`
+
+/** Filters that these reads apply and whose callbacks add nothing that a description leaves out, by what tells of them; what is registered without a filter is tested below. */
 const others: readonly (readonly [reason: string, names: RegExp])[] = [
   [
     'an option is named when it is read',
@@ -37,10 +63,6 @@ const others: readonly (readonly [reason: string, names: RegExp])[] = [
   [
     'orders of terms are looked at by themselves',
     /^get_terms|^get_(?:object|the)_terms$|^wp_get_object_terms/,
-  ],
-  [
-    'addresses of posts are looked at by themselves',
-    /^(?:pre_post|post|_get_page|page|attachment|post_type)_link$/,
   ],
   ['the number of posts of an author is asked for by itself', /^get_usernumposts$/],
   ['each taxonomy has one, which is taken from their list', /^get_(?:category|post_tag)$/],
@@ -57,12 +79,16 @@ const others: readonly (readonly [reason: string, names: RegExp])[] = [
     /^sanitize_|^(?:attribute|esc|js)_(?:escape|html)$|^clean_url$|^pre_term_name$|^(?:run_|no_)?(?:wp)?texturize|^no_texturize_|^wp_kses_|^wp_(?:sprintf|parse_str)|^strip_shortcodes_tagnames$/,
   ],
   [
-    'blocks that are rendered for it are seen',
-    /^block_(?:parser_class|bindings_|type_)|^get_block_type_|^excerpt_allowed_|^interactivity_process_directives$|^hooked_block/,
+    'they say what blocks are; blocks that show more than their content, and shortcodes, are seen when they are rendered',
+    /^block_(?:parser_class|type_)|^get_block_type_|^block_default_classname$|^excerpt_allowed_|^interactivity_process_directives$|^pre_do_shortcode_tag$/,
   ],
   [
     'how large an image is, and when it loads',
     /^(?:editor_max_image_size|max_srcset_image_width|wp_constrain_dimensions)$|_lazy_loading_|_loading_optimization_/,
+  ],
+  [
+    'what scripts of a page are told, which no content shows; the lifetime of a nonce bounds that of the response',
+    /^salt$|^nonce_(?:life|user_logged_out)$|^(?:heartbeat|mejs)_settings$/,
   ],
   ['what the object cache keeps is named by its id', /^update_(?:post|term|comment|user)_metadata_cache$/],
   [
@@ -74,6 +100,7 @@ const others: readonly (readonly [reason: string, names: RegExp])[] = [
 describeWith('php', 'filters that WordPress applies while it makes a response', () => {
   let site: CompanionSite
   let adding: RegExp
+  let embeds: readonly string[]
 
   const read = async (path: string): Promise<string> => {
     const response = await fetch(`${site.origin}/index.php/wp-json${path}`)
@@ -95,8 +122,14 @@ describeWith('php', 'filters that WordPress applies while it makes a response', 
   }
 
   beforeAll(async () => {
-    site = await startCompanionSite()
+    site = await startCompanionSite({}, ['companion-shows'])
     await writeFile(`${site.site}/wp-content/mu-plugins/zz-applied.php`, probe)
+    await writeFile(`${site.site}/wp-content/mu-plugins/zz-preparing.php`, preparing)
+    for (const [id, content] of Object.entries(showingContents)) {
+      await (await site.rest('PUT', `/wp/v2/posts/${id}`, { content })).text()
+    }
+    const made = await site.php(makePosts)
+    embeds = (JSON.parse(made.output) as readonly number[]).map((id) => `/wp/v2/posts/${id}`)
     const { output } = await site.php('echo json_encode( Trellis_Tags::ADDING );')
     adding = new RegExp((JSON.parse(output) as string).replace(/^\/|\/D?$/g, ''))
   })
@@ -106,7 +139,8 @@ describeWith('php', 'filters that WordPress applies while it makes a response', 
     timeout: 300_000,
   }, async () => {
     const names = new Set<string>()
-    for (const path of reads) for (const name of await applied(path)) names.add(name)
+    const paths = [...reads, ...embeds, '/wp/v2/posts/10?_envelope=1']
+    for (const path of paths) for (const name of await applied(path)) names.add(name)
     expect(names.size).toBeGreaterThan(200)
     const unknown = [...names].filter(
       (name) => !adding.test(name) && !others.some(([, known]) => known.test(name)),
@@ -126,4 +160,27 @@ describeWith('php', 'filters that WordPress applies while it makes a response', 
       for (const name of names) expect(await read(`${path}?hooked=${name}`), name).not.toContain(';plain;')
     },
   )
+
+  test('what a plugin registers by a name, and hooks to nothing, adds to the responses that show it', async () => {
+    for (const id of Object.keys(showingContents)) {
+      expect(await read(`/wp/v2/posts/${id}`), showingContents[Number(id)]).not.toContain(';plain;')
+    }
+    const path = '/wp/v2/posts/10'
+    expect(await read(path)).toContain(';plain;')
+    expect(await read(`${path}?prepared=1`)).not.toContain(';plain;')
+  })
+
+  test('an embed of WordPress adds nothing, unless a plugin hooks to it or to the whole of the response', async () => {
+    const [video = '', player = ''] = embeds
+    const plain = [video, player, '/wp/v2/posts/10?_envelope=1']
+    for (const path of plain) expect(await read(path), path).toContain(';plain;')
+    const hooked = [
+      `${video}?hooked=embed_oembed_html`,
+      `${video}?hooked=oembed_ttl`,
+      `${player}?hooked=embed_handler_html`,
+      `${player}?hooked=wp_embed_handler_youtube`,
+      '/wp/v2/posts/10?_envelope=1&hooked=rest_envelope_response',
+    ]
+    for (const path of hooked) expect(await read(path), path).not.toContain(';plain;')
+  })
 })

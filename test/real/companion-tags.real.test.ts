@@ -202,6 +202,17 @@ describeWith('php', 'the tags of answers', () => {
     expect((await read('/wp/v2/pages?address=page_link')).tags?.text).toMatch(/;u=1[,;]/)
   })
 
+  test('where a plugin makes addresses of posts, they may have more of terms than slugs', async () => {
+    const address = `<?php isset( $_GET['described'] ) && add_filter( $_GET['described'], function ( $link ) { $terms = get_the_terms( get_post(), 'category' ); return $link . '?' . ( $terms ? $terms[0]->description : '' ); } );`
+    await writeFile(`${site.site}/wp-content/mu-plugins/zz-described.php`, address)
+    expect((await read('/wp/v2/posts/10')).tags?.text).toMatch(/;plain;slugs;/)
+    for (const hook of ['pre_post_link', 'post_link']) {
+      const { tags } = await read(`/wp/v2/posts/10?described=${hook}`)
+      expect(tags?.text, hook).not.toMatch(/;(?:plain|uncounted|slugs);/)
+    }
+    expect((await read('/wp/v2/pages?described=page_link')).tags?.text).not.toContain(';slugs;')
+  })
+
   test('the parents of terms are known by the changes of terms, not by the option that memoizes them', async () => {
     const hierarchy = `<?php if ( isset( $_GET['parents'] ) ) { add_action( 'rest_api_init', function () { _get_term_hierarchy( 'category' ); } ); }`
     await writeFile(`${site.site}/wp-content/mu-plugins/zz-parents.php`, hierarchy)

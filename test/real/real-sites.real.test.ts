@@ -32,7 +32,9 @@ const installCounting = async ({ site }: Awaited<ReturnType<typeof openSite>>): 
 
 describeSite('a real WordPress with real plugins', () => {
   test.each(sets)(
-    '%s: what each of six writes leaves is not older than what WordPress says, and no less with the companion, which lists all that the routes of core depend on',
+    isAll
+      ? '%s: what each of six writes leaves is not older than what WordPress says, and no less with the companion, which lists all that the routes of core depend on'
+      : '%s: with the companion, which lists all that the routes of core depend on, what each of six writes leaves is not older than what WordPress says',
     async (set) => {
       const measure = (withCompanion: boolean) => measureSite(set, withCompanion, '7.1', times(2, 1))
       const without = isAll ? await measure(false) : undefined

@@ -37,7 +37,7 @@ const ofTags: readonly Fault[] = [
   fault(
     'additions: filters that were applied are not seen',
     'isset( $wp_filter[ $hook ] ) && ! empty( $wp_filters[ $hook ] )',
-    'isset( $wp_filter[ $hook ] ) && empty( $wp_filters[ $hook ] )',
+    'isset( $wp_filter[ $hook ] ) && doing_filter( $hook )',
   ),
   fault('additions: filters of a whole item are not seen', "|rest_prepare_.*)$/D';", ")$/D';"),
   fault(
@@ -59,7 +59,18 @@ const ofTags: readonly Fault[] = [
     "add_filter(\n\t\t\t'pre_do_shortcode_tag',",
     "add_filter(\n\t\t\t'no_shortcode_tag',",
   ),
-  fault('additions: dynamic blocks are not seen', '$type && $type->is_dynamic()', 'false'),
+  fault(
+    'additions: dynamic blocks are not seen',
+    '$is_directed || $type && $type->is_dynamic()',
+    '$is_directed',
+  ),
+  fault('additions: bindings of blocks are not seen', '$is_bound || $is_directed', '$is_directed'),
+  fault('additions: directives of blocks are not seen', '$is_bound || $is_directed ||', '$is_bound ||'),
+  fault(
+    'additions: handlers of embeds are not seen',
+    "&& is_callable( $handler['callback'] ) &&",
+    '&& false &&',
+  ),
   fault(
     'users: a post of another author proves that one has published',
     '$author === (int) $post->post_author && ',

@@ -7,6 +7,7 @@ import { copyDatabase } from '../wordpress/copy-database.ts'
 import { type Change, poll } from './intake.ts'
 import { forAll } from './keep.ts'
 import { droppedTags, reaches, storedTags } from './reach.ts'
+import { showingContents } from './reads.ts'
 import { makeTables } from './row-writes.ts'
 import { type CompanionSite, startCompanionSite } from './site.ts'
 import type { Write } from './writes.ts'
@@ -231,13 +232,7 @@ export const startFaultySite = async (): Promise<CompanionSite> => {
   const site = await startCompanionSite({}, ['companion-rows', 'companion-shows', 'promise-fuzz'])
   await makeTables(site)
   await site.browser.login()
-  const contents: Readonly<Record<number, string>> = {
-    91: '[shown]',
-    92: '<!-- wp:categories {"showPostCounts":true} /-->',
-    93: '<!-- wp:latest-posts {"postsToShow":3} /-->',
-    94: '<!-- wp:post-author-name /-->',
-  }
-  for (const [id, content] of Object.entries(contents)) {
+  for (const [id, content] of Object.entries(showingContents)) {
     await (await site.rest('PUT', `/wp/v2/posts/${id}`, { content })).text()
   }
   await (await site.rest('PUT', '/wp/v2/posts/75', { categories: [2, 3] })).text()

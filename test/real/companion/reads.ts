@@ -67,6 +67,17 @@ export const moreReads: readonly string[] = [
   '/wp/v2/navigation',
 ]
 
+/** By id: contents of posts that show more than themselves, by WordPress and by plugins/companion-shows.php. */
+export const showingContents: Readonly<Record<number, string>> = {
+  91: '[shown]',
+  92: '<!-- wp:categories {"showPostCounts":true} /-->',
+  93: '<!-- wp:latest-posts {"postsToShow":3} /-->',
+  94: '<!-- wp:post-author-name /-->',
+  97: '<!-- wp:paragraph {"metadata":{"bindings":{"content":{"source":"shows/bound"}}}} --><p>Nothing.</p><!-- /wp:paragraph -->',
+  100: '<!-- wp:shows/directed --><p data-wp-interactive="shows" data-wp-text="state.shown">Nothing.</p><!-- /wp:shows/directed -->',
+  103: 'https://shown.example/103',
+}
+
 /** What may be shown besides an item, by plugins/companion-shows.php. */
 const shown: readonly string[] = [
   ...['title', 'prepare', 'field', 'numbers', 'widgets', 'home', 'none', 'or', 'any-status', 'any-type'],
@@ -93,10 +104,7 @@ export const narrowReads: readonly string[] = [
   '/wp/v2/pages?menu_order=30',
   '/wp/v2/search?search=day+105',
   '/wp/v2/posts/5',
-  '/wp/v2/posts/91',
-  '/wp/v2/posts/92',
-  '/wp/v2/posts/93',
-  '/wp/v2/posts/94',
+  ...Object.keys(showingContents).map((id) => `/wp/v2/posts/${id}`),
   '/wp/v2/users/2',
   '/wp/v2/users/3',
   '/wp/v2/categories/5',

@@ -2,8 +2,8 @@
 /**
  * Plugin Name: Companion shows
  *
- * Adds author, number of posts of the category and number of comments to what WordPress answers: by the shortcode [shown] in a
- * content, or in another way that the parameter `shows` names. Each is something that the answer without it does not show.
+ * Adds author, number of posts of the category and number of comments to what WordPress answers: by the shortcode [shown], a binding,
+ * a directive or an embed in a content, or in another way that the parameter `shows` names. Each is something that the answer without it does not show.
  */
 
 function companion_shown( $post = null ) {
@@ -65,6 +65,17 @@ function companion_shown_besides() {
 
 add_action( 'init', function () {
 	add_shortcode( 'shown', function () {
+		return companion_shown();
+	} );
+	// None of these three is a filter: a source of bindings, a state of directives, a handler of embeds.
+	register_block_bindings_source( 'shows/bound', array( 'label' => 'Shown', 'get_value_callback' => function () {
+		return companion_shown();
+	} ) );
+	register_block_type( 'shows/directed', array( 'supports' => array( 'interactivity' => true ) ) );
+	wp_interactivity_state( 'shows', array( 'shown' => function () {
+		return companion_shown();
+	} ) );
+	wp_embed_register_handler( 'shows', '#^https://shown\.example/#', function () {
 		return companion_shown();
 	} );
 	$shows = isset( $_GET['shows'] ) ? $_GET['shows'] : '';

@@ -43,6 +43,10 @@ export class Receiver {
   #instances: readonly ReceiverInstance[]
   /** Why its instances are not known. */
   #unknown: string | undefined
+  /** Of the last lookup that succeeded. */
+  #addresses: readonly string[] = []
+  /** It was reported that they are not known. */
+  #isReported = false
   #timer: NodeJS.Timeout | undefined
   #lookup: Promise<void> | undefined
   #isClosed = false
@@ -134,6 +138,7 @@ export class Receiver {
     try {
       addresses = await this.#options.addressesOf(hostname)
     } catch (error) {
+      if (this.#isClosed) return
       if (isNoSuchName(error)) this.#keep()
       else if (this.#unknown !== lookupLate) this.#lose(causeOf(error))
       return
@@ -143,7 +148,7 @@ export class Receiver {
 
   /** A name that resolves to nothing for a while loses no instance: those that are known may still serve. */
   #keep(): void {
-    if (this.#instances.length > 0) this.#use(this.#instances.flatMap(({ address }) => address ?? []))
+    if (this.#instances.length > 0) this.#use(this.#addresses)
     else this.#lose(notResolved)
   }
 
@@ -157,17 +162,17 @@ export class Receiver {
   /** Reports that the instances have become unknown, and that they are known again. */
   #setUnknown(reason: string | undefined): void {
     const { service, receiver, report } = this.#options
-    const before = this.#unknown
     this.#unknown = reason
-    const wasReported = before !== undefined && before !== notResolved
-    if (reason !== undefined && !wasReported)
-      report({ kind: 'receiver-behind', service, receiver, address: undefined, reason })
-    else if (reason === undefined && wasReported)
-      report({ kind: 'receiver-caught-up', service, receiver, address: undefined })
+    // Of a name that has not been resolved yet nothing is missing.
+    if (this.#isReported ? reason !== undefined : reason === undefined || reason === notResolved) return
+    this.#isReported = reason !== undefined
+    if (reason === undefined) report({ kind: 'receiver-caught-up', service, receiver, address: undefined })
+    else report({ kind: 'receiver-behind', service, receiver, address: undefined, reason })
   }
 
   #use(addresses: readonly string[]): void {
     const before = this.#unknown
+    this.#addresses = addresses
     this.#setUnknown(addresses.length > maxInstances ? 'too-many-instances' : undefined)
     const used = addresses.slice(0, maxInstances)
     const known = new Set(this.#instances.map(({ address }) => address))

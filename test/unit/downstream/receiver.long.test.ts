@@ -131,6 +131,54 @@ test('more than 64 instances are sent nothing: the receiver lags, and says why',
   expect(stage.receiver.statuses().at(-1)).toMatchObject({ reason: 'too-many-instances' })
 })
 
+test('more than 64 instances are not forgotten by a resolver that no longer knows the name', async () => {
+  const stage = await start(Array.from({ length: 70 }, (_, at) => `10.0.0.${at}`))
+  await expect.poll(() => stage.state.joined.length).toBe(64)
+  for (let at = 0; at < 64; at += 1) stage.confirm(`10.0.0.${at}`)
+  for (const failure of ['ENOTFOUND', 'EAI_AGAIN', 'ENOTFOUND']) {
+    stage.state.failure = failure
+    await stage.receiver.refresh()
+    expect(stage.receiver.isLagging).toBe(true)
+  }
+  expect(stage.receiver.statuses().at(-1)).toMatchObject({ reason: 'too-many-instances' })
+  expect(stage.state.events).toEqual(['receiver-behind too-many-instances'])
+})
+
+test.each(['ENOTFOUND', 'EAI_AGAIN'])(
+  'a receiver that is closed during a lookup says nothing of %s',
+  async (failure) => {
+    const stage = await start(['10.0.0.1'])
+    await stage.receiver.refresh()
+    stage.state.failure = 'EAI_AGAIN'
+    await stage.receiver.refresh()
+    const { events, lookups } = { events: [...stage.state.events], lookups: stage.state.lookups }
+    const answer = stage.hang()
+    stage.state.failure = failure
+    const refreshed = stage.receiver.refresh()
+    await expect.poll(() => stage.state.lookups).toBeGreaterThan(lookups)
+    await stage.receiver.close()
+    answer()
+    await refreshed
+    expect(stage.state.events).toEqual(events)
+  },
+)
+
+test('the end of a failure that was reported is reported, though the name resolved to nothing in between', async () => {
+  const addresses: string[] = []
+  const stage = await start(addresses)
+  await stage.receiver.refresh()
+  stage.state.failure = 'EAI_AGAIN'
+  await stage.receiver.refresh()
+  addresses.push('10.0.0.1')
+  stage.state.failure = 'ENOTFOUND'
+  await stage.receiver.refresh()
+  stage.state.failure = undefined
+  await stage.receiver.refresh()
+  const { events } = stage.state
+  expect(events.filter((event) => event.startsWith('receiver-behind'))).toHaveLength(1)
+  expect(events.at(-1)).toBe('receiver-caught-up')
+})
+
 test('one process at a URL is looked up by nobody', async () => {
   const stage = await start(['10.0.0.1'], 'one')
   expect(stage.receiver.instances).toHaveLength(1)

@@ -192,6 +192,20 @@ describeWith('redis', 'entries that somebody else wrote to Redis', () => {
     await writer.write(key, packEntry(bytes, entry))
   }
 
+  test('what instances of the version before store under the same key is left alone, and no damage', async () => {
+    const before = key.replace(/:e:.*\{/, ':e:{')
+    const bytes = await writer.read(key)
+    const entry = openEntry(bytes)
+    withHead('version', 4)(entry)
+    await writer.redis.del(key)
+    await writer.redis.set(before, packEntry(bytes, entry), 'PX', 60_000)
+    const refused = await refusals(b, 'malformed')
+    expect(await (await fetch(`${b.publicAddress}${target}`)).text()).toBe(fromUpstream)
+    await expect.poll(() => writer.keys()).toHaveLength(2)
+    expect(openEntry(await writer.read(before)).head['version']).toBe(4)
+    expect(await refusals(b, 'malformed')).toBe(refused)
+  })
+
   test('HEAD, ranges, a condition and the hits after them send exactly what their heads say', async () => {
     const octets = Buffer.from(smuggled)
     await forge((entry) => {

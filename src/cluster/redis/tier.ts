@@ -162,13 +162,13 @@ class RedisTier implements SharedTier {
     }
   }
 
-  // The digest is the hash tag: all entries of one key are in one slot of a cluster.
+  // The digest is the hash tag: all entries of one key are in one slot of a cluster. Instances of each version have their own entries.
   #entryKey(named: NamedEntry): string {
-    return `${this.#options.prefix}:e:{${digest(named.contentId + named.key)}}`
+    return `${this.#options.prefix}:e:${entryVersion}:{${digest(named.contentId + named.key)}}`
   }
 
   #claimKey(named: NamedEntry): string {
-    return `${this.#options.prefix}:c:{${digest(named.contentId + named.key)}}`
+    return `${this.#options.prefix}:c:${entryVersion}:{${digest(named.contentId + named.key)}}`
   }
 
   #variantKey(named: NamedEntry, secondary: string): string {

@@ -72,7 +72,7 @@ export const createSignatures = (keys: readonly string[], purpose: Purpose): Sig
   }
 }
 
-/** Raised when an entry has another form, or its tags another meaning: entries of another version are not read. */
+/** Raised when an entry has another form, or its tags another meaning. Entries of each version have their own keys. */
 export const entryVersion = 5
 
 /** The head before the content of an entry. */

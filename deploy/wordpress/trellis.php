@@ -2837,6 +2837,177 @@ final class Trellis_Early_Options {
 }
 
 /**
+ * The tables of one SELECT by the names that it gives them, and the columns of them by which a condition bounds what it finds. What is
+ * not understood is a table of a plugin.
+ */
+final class Trellis_Joined_Tables {
+	/** Names of tables of WordPress without the prefix, and that prefix, by the name in the statement. */
+	private $tables = array();
+	/** Names of tables as they are called in the database. */
+	private $names  = array();
+	/** A table of a plugin, or a subselect, is among them: a column without the name of a table may be one of it. */
+	private $is_mixed = false;
+	/** Conditions of joins: the name of the table that is joined, and what follows ON, or the column of USING. */
+	private $conditions = array();
+
+	public function __construct( $sql, $prefix ) {
+		$flat = preg_replace_callback(
+			'/\((?:[^()]++|(?R))*+\)/',
+			function ( $found ) {
+				return str_repeat( ' ', strlen( $found[0] ) );
+			},
+			$sql
+		);
+		if ( ! preg_match( '/\bFROM\b(.*?)(?:\b(?:WHERE|GROUP\s+BY|ORDER\s+BY|HAVING|LIMIT|FOR\s+UPDATE|LOCK\s+IN)\b|$)/is', (string) $flat, $part, PREG_OFFSET_CAPTURE ) ) {
+			$this->is_mixed = true;
+			return;
+		}
+		$item  = array( '', null );
+		$depth = 0;
+		$from  = 0;
+		foreach ( preg_split( '/([(),]|\b(?:NATURAL|INNER|CROSS|LEFT|RIGHT|FULL|OUTER|(?:STRAIGHT_)?JOIN|ON|USING)\b)/i', substr( $sql, $part[1][1], strlen( $part[1][0] ) ), -1, PREG_SPLIT_DELIM_CAPTURE ) as $piece ) {
+			$word   = strtoupper( $piece );
+			$depth += '(' === $word ? 1 : ( ')' === $word ? -1 : 0 );
+			if ( in_array( $word, array( 'ON', 'USING' ), true ) ) {
+				$item[1] = 'USING' === $word ? ' = ' : '';
+				$from    = $depth;
+			} elseif ( ',' === $word && ( null === $item[1] || $depth <= $from ) || preg_match( '/^(?:[A-Z]+_)?JOIN$|^(?:NATURAL|INNER|CROSS|LEFT|RIGHT|FULL|OUTER)$/D', $word ) ) {
+				$this->add( $item, $prefix );
+				$item = array( '', null );
+			} elseif ( null !== $item[1] ) {
+				$item[1] .= $piece;
+			} else {
+				$item[0] .= strtr( $piece, '()', '  ' );
+			}
+		}
+		$this->add( $item, $prefix );
+	}
+
+	private function add( $item, $prefix ) {
+		if ( '' === trim( $item[0] ) ) {
+			return;
+		}
+		if ( ! preg_match( '/^\s*((?:\w+\s*\.\s*)?[\w$]+)(?:\s+(?:AS\s+)?(?!(?:USE|FORCE|IGNORE|PARTITION)\b)(\w+))?/i', $item[0], $part ) ) {
+			$this->is_mixed = true;
+			return;
+		}
+		$this->names[] = $part[1];
+		$name          = strtolower( isset( $part[2] ) ? $part[2] : $part[1] );
+		if ( ! preg_match( "/^($prefix(?:\\d+_)?)(\\w+)$/Di", $part[1], $parts ) || ! isset( Trellis_Tags::OBJECTS[ $parts[2] ] ) || isset( $this->tables[ $name ] ) ) {
+			$this->is_mixed = true;
+			return;
+		}
+		$this->tables[ $name ] = array( $parts[2], $parts[1] );
+		if ( null !== $item[1] ) {
+			$this->conditions[] = array( $name, $item[1] );
+		}
+	}
+
+	/** Tables as the database calls them. */
+	public function names() {
+		return $this->names;
+	}
+
+	/** Expressions for a column of one of these tables. */
+	public function columns( $of, $column ) {
+		$columns = array();
+		foreach ( $this->tables as $name => list( $table ) ) {
+			if ( in_array( $table, $of, true ) ) {
+				$columns[] = "$name\\.$column";
+			}
+		}
+		return $columns && ! $this->is_mixed ? array_merge( $columns, array( $column ) ) : $columns;
+	}
+
+	/** Whether these are its tables of WordPress, and a row that it finds has of each what belongs to one object. */
+	public function are_of_one_object( $tables, $where ) {
+		$known = array_column( $this->tables, 0 );
+		sort( $known );
+		sort( $tables );
+		if ( $known !== $tables ) {
+			return false;
+		}
+		$links = $this->links( null, $where );
+		foreach ( $this->conditions as list( $name, $condition ) ) {
+			$links = array_merge( $links, $this->links( $name, $condition ) );
+		}
+		$reached = array_slice( array_fill_keys( array_keys( $this->tables ), true ), 0, 1 );
+		do {
+			$count = count( $reached );
+			foreach ( $links as list( $one, $other ) ) {
+				$reached += isset( $reached[ $one ] ) || isset( $reached[ $other ] ) ? array( $one => true, $other => true ) : array();
+			}
+		} while ( count( $reached ) > $count );
+		return count( $reached ) === count( $this->tables );
+	}
+
+	/** Pairs of tables that a condition joins by the object to which their rows belong; those of a table that is joined by it, if one is. */
+	private function links( $joined, $condition ) {
+		$condition = Trellis_Tags::unwrap( $condition );
+		if ( preg_match( '/\|\||\b(?:XOR|CASE|BETWEEN)\b/i', $condition ) || count( Trellis_Tags::split( $condition, 'OR' ) ) > 1 ) {
+			return array();
+		}
+		$parts = Trellis_Tags::split( $condition, 'AND' );
+		if ( count( $parts ) > 1 ) {
+			$links = array();
+			foreach ( $parts as $part ) {
+				$links = array_merge( $links, $this->links( $joined, $part ) );
+			}
+			return $links;
+		}
+		if ( preg_match( '/^=\s*\(\s*(\w+)\s*\)$/', $condition, $part ) ) {
+			$others = array_diff( array_keys( $this->tables ), array( $joined ) );
+			return array_filter(
+				array_map(
+					function ( $other ) use ( $joined, $part ) {
+						return $this->is_same( $joined, $part[1], $other, $part[1] ) ? array( $joined, $other ) : null;
+					},
+					$others
+				)
+			);
+		}
+		if ( ! preg_match( '/^(?:(\w+)\s*\.\s*)?(\w+)\s*=\s*(?:(\w+)\s*\.\s*)?(\w+)$/D', $condition, $part ) ) {
+			return array();
+		}
+		$one   = '' === $part[1] ? $this->owner( $part[2] ) : strtolower( $part[1] );
+		$other = '' === $part[3] ? $this->owner( $part[4] ) : strtolower( $part[3] );
+		return ( null === $joined || $joined === $one || $joined === $other ) && $this->is_same( $one, $part[2], $other, $part[4] ) ? array( array( $one, $other ) ) : array();
+	}
+
+	/** The one table of WordPress whose rows belong to objects by this column, which names no table; '' if that is not known. */
+	private function owner( $column ) {
+		$owners = array();
+		foreach ( $this->is_mixed ? array() : $this->tables as $name => list( $table ) ) {
+			if ( 0 === strcasecmp( Trellis_Tags::OBJECTS[ $table ][0], $column ) ) {
+				$owners[] = $name;
+			}
+		}
+		return 1 === count( $owners ) ? $owners[0] : '';
+	}
+
+	/** Whether two columns are equal where rows belong to one object: both have its id, or that of a term in its taxonomy. */
+	private function is_same( $one, $column, $other, $beside ) {
+		if ( $one === $other || ! isset( $this->tables[ $one ], $this->tables[ $other ] ) || $this->tables[ $one ][1] !== $this->tables[ $other ][1] ) {
+			return false;
+		}
+		$pair  = array( $this->tables[ $one ][0], $this->tables[ $other ][0] );
+		$names = array( strtolower( $column ), strtolower( $beside ) );
+		if ( array( 'term_taxonomy_id', 'term_taxonomy_id' ) === $names ) {
+			return array() === array_diff( array( 'term_taxonomy', 'term_relationships' ), $pair );
+		}
+		$kinds = array_map(
+			function ( $table, $name ) {
+				list( $id, $letter ) = Trellis_Tags::OBJECTS[ $table ];
+				return strtolower( $id ) === $name ? $letter : null;
+			},
+			$pair,
+			$names
+		);
+		return null !== $kinds[0] && $kinds[0] === $kinds[1];
+	}
+}
+
+/**
  * Says in a header what an answer of the REST interface was made of: the objects in WordPress's cache of this request, the
  * collections, options and tables that were read. `complete` is left out when something may be missing.
  */
@@ -4078,12 +4249,13 @@ final class Trellis_Tags {
 			return;
 		}
 		$where = preg_match( '/\bWHERE\b(.*?)(?:\b(?:GROUP\s+BY|ORDER\s+BY|HAVING|LIMIT|FOR\s+UPDATE)\b(?!.*\bWHERE\b)|$)/is', $sql, $part ) ? $part[1] : '';
-		$value = function ( $columns ) use ( $where, $strings ) {
-			return $this->values_of( $where, $columns, $strings );
+		$joined = new Trellis_Joined_Tables( $sql, $prefix );
+		$value  = function ( $of, $column ) use ( $where, $strings, $joined ) {
+			return $this->values_of( $where, $joined->columns( $of, $column ), $strings );
 		};
-		$names = array_unique( $tables );
-		$first = $tables[0];
-		if ( self::reads_twice( $tables ) ) {
+		$names  = array_unique( $tables );
+		$first  = $tables[0];
+		if ( self::reads_twice( $tables ) || ! $joined->are_of_one_object( $tables, $where ) ) {
 			// Of objects and others beside them, such as their parents, conditions bound one or the other.
 			$value = '__return_null';
 		}
@@ -4101,9 +4273,14 @@ final class Trellis_Tags {
 		list( $column, $letter ) = self::OBJECTS[ $first ];
 		$is_term                 = in_array( $first, array( 'terms', 'term_taxonomy' ), true );
 		$of_terms                = array( 'terms', 'term_taxonomy', 'termmeta' );
-		$ids                     = 1 === count( $names ) || $is_term && array() === array_diff( $names, $of_terms ) ? $value( array( $column, "t\\.$column", "tt\\.$column", "{$prefix}(?:\\d+_)?$first\\.$column" ) ) : null;
-		$objects                 = $is_term && in_array( 'term_relationships', $names, true ) && array() === array_diff( $names, $of_terms, array( 'term_relationships' ) ) ? $value( array( 'tr\.object_id', 'object_id' ) ) : null;
+		$ids                     = 1 === count( $names ) || $is_term && array() === array_diff( $names, $of_terms ) ? $value( $names, $column ) : null;
+		$objects                 = $is_term && in_array( 'term_relationships', $names, true ) && array() === array_diff( $names, $of_terms, array( 'term_relationships' ) ) ? $value( array( 'term_relationships' ), 'object_id' ) : null;
+		$taxonomies              = $value( array( 'term_taxonomy' ), 'taxonomy' );
 		if ( null !== $ids || null !== $objects ) {
+			if ( null === $ids && ( self::shows_terms( $sql ) || preg_match( '/\b(?:name|slug|term_group|description|parent|count|meta_\w+)\b/i', $where ) ) ) {
+				// What the object has of terms is a change of it, what these are called is none.
+				$this->note_terms( $taxonomies, $sql );
+			}
 			foreach ( null !== $ids ? $ids : $objects as $id ) {
 				$this->ids[ null !== $ids ? $letter : 'p' ][ (int) $id ] = true;
 			}
@@ -4117,20 +4294,15 @@ final class Trellis_Tags {
 					return '' === $strings[ (int) $found[1] ] ? '1=1' : $found[0];
 				},
 				$sql
-			), $value, $prefix );
+			), $value, $prefix, in_array( 'term_relationships', $names, true ) );
 		} elseif ( $is_inner && array( 'term_relationships' ) === $names ) {
 			// The statement around it lists the posts, and their terms are among what decides.
 			return;
-		} elseif ( array() === array_diff( $names, $of_terms ) && null !== $value( array( 'tt\.taxonomy', 'taxonomy' ) ) ) {
-			foreach ( $value( array( 'tt\.taxonomy', 'taxonomy' ) ) as $taxonomy ) {
-				$this->queries[ "t:$taxonomy" ] = true;
-				if ( preg_match( '/\bcount\b(?!\s*\()|\*/i', str_ireplace( 'COUNT(*)', '', $sql ) ) ) {
-					$this->queries[ "n:$taxonomy" ] = true;
-				}
-			}
+		} elseif ( array() === array_diff( $names, $of_terms ) && null !== $taxonomies ) {
+			$this->note_terms( $taxonomies, $sql );
 		} elseif ( array() === array_diff( $names, array( 'comments', 'commentmeta' ) ) ) {
 			foreach ( array( 'comment_post_ID' => 'k:', 'comment_parent' => 'h:comment:' ) as $column => $list ) {
-				$values = $value( array( $column, "{$prefix}(?:\\d+_)?comments\\.$column" ) );
+				$values = $value( array( 'comments' ), $column );
 				if ( null !== $values && count( $values ) <= 20 ) {
 					foreach ( $values as $one ) {
 						$this->queries[ $list . (int) $one ] = true;
@@ -4146,6 +4318,25 @@ final class Trellis_Tags {
 		}
 	}
 
+	/** Whether a SELECT shows more of terms than which there are. */
+	private static function shows_terms( $sql ) {
+		$column = '(?:COUNT\s*\(\s*\*\s*\)|(?:\w+\.)?(?:term_id|term_taxonomy_id|object_id))(?:\s+AS\s+\w+)?';
+		return ! preg_match( "/^\\s*SELECT\\s+(?:DISTINCT\\s+)?$column(?:\\s*,\\s*$column)*\\s+FROM\\b/i", $sql );
+	}
+
+	/** The terms of these taxonomies, and how many posts they have where a statement may show it; null is any. */
+	private function note_terms( $taxonomies, $sql ) {
+		if ( null === $taxonomies ) {
+			$this->lists['any'] = true;
+		}
+		foreach ( (array) $taxonomies as $taxonomy ) {
+			$this->queries[ "t:$taxonomy" ] = true;
+			if ( preg_match( '/\bcount\b(?!\s*\()|\*/i', str_ireplace( 'COUNT(*)', '', $sql ) ) ) {
+				$this->queries[ "n:$taxonomy" ] = true;
+			}
+		}
+	}
+
 	/** Whether a statement reads one of its tables twice. Meta is read once for each key, of the same objects, where these are read, too. */
 	private static function reads_twice( $tables ) {
 		$counts  = array_count_values( $tables );
@@ -4153,8 +4344,7 @@ final class Trellis_Tags {
 		return ! $objects || 1 < max( $objects );
 	}
 
-	private function read_posts( $sql, $value, $prefix ) {
-		$table = "(?:{$prefix}(?:\\d+_)?posts\\.|p\\.)?";
+	private function read_posts( $sql, $value, $prefix, $has_relations ) {
 		// Names that the statement gives to tables and values are none of columns.
 		preg_match_all( "/\\b(?:FROM|JOIN)\\s+$prefix(?:\\d+_)?(?:posts|term_relationships)\\s+AS\\s+(\\w+)/i", $sql, $aliases );
 		$plain = preg_replace( preg_replace( '/^.*$/', '/\b$0\s*\./', $aliases[1] ), ' ', $sql );
@@ -4162,10 +4352,10 @@ final class Trellis_Tags {
 		preg_match_all( '/[A-Za-z_]\w*/', $plain, $words );
 		// Short names stand for tables, as in `tt1` and `p`.
 		$others = array_diff( preg_grep( '/^(?:tt\d*|p)$/', array_map( 'strtolower', $words[0] ), PREG_GREP_INVERT ), self::STRUCTURE );
-		$used   = array_count_values( array_map( 'strtolower', $words[0] ) );
+		$used   = array_count_values( array_map( 'strtolower', $words[0] ) ) + ( $has_relations ? array( 'term_taxonomy_id' => 1 ) : array() );
 		$class  = $others || false !== strpos( $plain, '*' ) ? 'x' : 's';
-		$types  = $value( array( "{$table}post_type" ) );
-		$states = $value( array( "{$table}post_status" ) );
+		$types  = $value( array( 'posts' ), 'post_type' );
+		$states = $value( array( 'posts' ), 'post_status' );
 		if ( count( (array) $types ) * max( 1, count( (array) $states ) ) > self::MAX_LISTS ) {
 			$states = null;
 		}
@@ -4173,11 +4363,11 @@ final class Trellis_Tags {
 			$types = null;
 		}
 		$filter = array( '' );
-		foreach ( array( 'name' => "{$table}post_name", 'relation' => '\w+\.term_taxonomy_id', 'parent' => "{$table}post_parent", 'author' => "{$table}post_author" ) as $name => $column ) {
-			$values = $value( array( $column ) );
+		foreach ( array( 'name' => 'post_name', 'relation' => 'term_taxonomy_id', 'parent' => 'post_parent', 'author' => 'post_author' ) as $name => $column ) {
+			$values = $value( array( 'relation' === $name ? 'term_relationships' : 'posts' ), $column );
 			if ( null !== $values && count( $values ) <= 5 ) {
 				// The values of a change say what its columns would say.
-				unset( $used[ 'relation' === $name ? 'term_taxonomy_id' : "post_$name" ] );
+				unset( $used[ $column ] );
 				$filter = array();
 				foreach ( $values as $one ) {
 					$filter[] = ":$name:" . ( 'name' === $name ? substr( md5( $one ), 0, 12 ) : (int) $one );
@@ -4231,12 +4421,12 @@ final class Trellis_Tags {
 
 	/** The values to which a condition bounds a column; null when it may have any. */
 	private function values_of( $condition, $columns, $strings ) {
-		$text = $this->unwrap( $condition );
+		$text = self::unwrap( $condition );
 		if ( preg_match( '/\|\||\b(?:XOR|CASE)\b/i', $text ) ) {
 			return null;
 		}
 		foreach ( array( 'OR', 'AND' ) as $word ) {
-			$parts = $this->split( $text, $word );
+			$parts = self::split( $text, $word );
 			if ( count( $parts ) < 2 ) {
 				continue;
 			}
@@ -4268,9 +4458,9 @@ final class Trellis_Tags {
 
 	/** Whether a condition holds for no row: WordPress adds `0 = 1` when another statement has not found the term that it looks for. */
 	private function is_never( $condition ) {
-		$text    = $this->unwrap( $condition );
-		$choices = $this->split( $text, 'OR' );
-		$parts   = count( $choices ) > 1 ? $choices : $this->split( $text, 'AND' );
+		$text    = self::unwrap( $condition );
+		$choices = self::split( $text, 'OR' );
+		$parts   = count( $choices ) > 1 ? $choices : self::split( $text, 'AND' );
 		if ( count( $parts ) < 2 ) {
 			return 1 === preg_match( '/^0\s*=\s*1$/D', $text );
 		}
@@ -4279,16 +4469,16 @@ final class Trellis_Tags {
 	}
 
 	/** A condition without the parentheses around all of it. */
-	private function unwrap( $condition ) {
+	public static function unwrap( $condition ) {
 		$text = trim( $condition );
-		while ( preg_match( '/^\((.*)\)$/s', $text, $part ) && $this->is_one( $part[1] ) ) {
+		while ( preg_match( '/^\((.*)\)$/s', $text, $part ) && self::is_one( $part[1] ) ) {
 			$text = trim( $part[1] );
 		}
 		return $text;
 	}
 
 	/** Whether every parenthesis in the text is closed in it. */
-	private function is_one( $text ) {
+	private static function is_one( $text ) {
 		$depth = 0;
 		foreach ( str_split( preg_replace( '/[^()]/', '', $text ) ) as $sign ) {
 			$depth += '(' === $sign ? 1 : ( ')' === $sign ? -1 : 0 );
@@ -4300,7 +4490,7 @@ final class Trellis_Tags {
 	}
 
 	/** The parts of a condition between the words that stand in no parentheses. */
-	private function split( $text, $word ) {
+	public static function split( $text, $word ) {
 		$parts = array( '' );
 		$depth = 0;
 		foreach ( preg_split( "/([()]|\\b$word\\b)/i", $text, -1, PREG_SPLIT_DELIM_CAPTURE ) as $piece ) {

@@ -8,6 +8,7 @@ const tables = [
   'CREATE TABLE wp_holds (order_id bigint, product_id bigint, amount int, expires datetime, PRIMARY KEY (order_id, product_id))',
   'CREATE TABLE wp_sales (id bigint PRIMARY KEY, status varchar(20), amount int)',
   'CREATE TABLE wp_cards (id bigint AUTO_INCREMENT PRIMARY KEY, owner_id bigint, word_id bigint, text varchar(60), UNIQUE KEY owner (owner_id))',
+  'CREATE TABLE wp_kinds (post bigint, post_type varchar(20), post_status varchar(20), comment_id bigint, term_id bigint)',
   'CREATE TABLE wp_parts (id bigint AUTO_INCREMENT PRIMARY KEY, owner_id varchar(60), text varchar(60), UNIQUE KEY owner (owner_id(2)))',
   "INSERT INTO wp_sales VALUES (1, 'pending', 1), (2, 'paid', 1), (3, 'pending', 1)",
   'INSERT INTO wp_holds VALUES (1, 5, 1, NOW() + INTERVAL 1 HOUR), (2, 5, 1, NOW() - INTERVAL 300 SECOND), (3, 6, 1, NOW() - INTERVAL 300 SECOND)',
@@ -62,8 +63,59 @@ const statements = {
     'SELECT um.meta_value FROM wp_postmeta pm JOIN wp_usermeta um ON um.user_id = pm.meta_value WHERE pm.post_id = 5',
 } as const
 
+/** What stands beside the objects of a condition; each reads something else than it bounds. */
+const beside = {
+  'own-alias':
+    'SELECT p.post_title FROM wp_sales t INNER JOIN wp_posts p ON (p.ID = t.amount) WHERE t.id = 5',
+  'own-post-alias':
+    "SELECT o.post_title FROM wp_kinds p JOIN wp_posts o ON (o.ID = p.post) WHERE p.post_type = 'page' AND p.post_status = 'publish'",
+  'own-comments':
+    'SELECT c.comment_content FROM wp_kinds t JOIN wp_comments c ON c.comment_ID = t.post WHERE t.comment_id = 2',
+  'own-terms':
+    'SELECT n.name FROM wp_kinds t INNER JOIN wp_terms n ON n.term_id = t.post WHERE t.term_id = 3',
+  'own-column': 'SELECT p.post_title FROM wp_posts p, wp_sales s WHERE p.ID = s.amount AND post_type = 5',
+  'parent-of-term':
+    'SELECT t.name FROM wp_terms t JOIN wp_term_taxonomy tt ON t.term_id = tt.parent WHERE tt.term_id = 3',
+  'parent-by-comma':
+    'SELECT t.name FROM wp_terms t, wp_term_taxonomy tt WHERE t.term_id = tt.parent AND tt.term_id = 3',
+  'parent-in-brackets':
+    'SELECT t.name FROM (wp_terms t JOIN wp_term_taxonomy tt ON (t.term_id = tt.parent)) WHERE tt.term_id = 3',
+  'meta-of-parent':
+    'SELECT tm.meta_value FROM wp_term_taxonomy tt JOIN wp_termmeta tm ON tm.term_id = tt.parent WHERE tt.term_id = 3',
+  'either-column':
+    'SELECT t.name FROM wp_terms t JOIN wp_term_taxonomy tt ON t.term_id = tt.term_id OR t.term_id = tt.parent WHERE tt.term_id = 3',
+  'of-another-join':
+    'SELECT t.name FROM wp_term_taxonomy tt JOIN wp_terms t LEFT JOIN wp_sales s ON t.term_id = tt.term_id AND s.id = t.term_id WHERE tt.term_id = 3',
+  natural: 'SELECT t.name FROM wp_term_taxonomy tt NATURAL JOIN wp_terms t WHERE tt.term_id = 3',
+  'no-condition': 'SELECT t.name FROM wp_term_taxonomy tt JOIN wp_terms t WHERE tt.term_id = 3',
+  'names-of-terms':
+    'SELECT t.name FROM wp_terms t JOIN wp_term_taxonomy tt ON t.term_id = tt.term_id JOIN wp_term_relationships tr ON tr.term_taxonomy_id = tt.term_taxonomy_id WHERE tr.object_id = 5',
+  'named-terms':
+    "SELECT t.term_id FROM wp_terms t JOIN wp_term_taxonomy tt ON t.term_id = tt.term_id JOIN wp_term_relationships tr ON tr.term_taxonomy_id = tt.term_taxonomy_id WHERE tr.object_id = 5 AND t.name LIKE 'a%'",
+} as const
+
+/** Posts that are found by a type, and by what belongs to others than they. */
+const ofOthers = {
+  'posts-of-meta':
+    "SELECT p.ID FROM wp_posts p JOIN wp_postmeta pm ON pm.meta_value = p.ID WHERE p.post_type = 'attachment' AND p.post_status = 'inherit'",
+  'meta-of-parents':
+    "SELECT pm.meta_value FROM wp_posts p JOIN wp_postmeta pm ON pm.post_id = p.post_parent WHERE p.post_type = 'page' AND p.post_status = 'publish'",
+  'relations-of-parents':
+    "SELECT a.ID FROM wp_posts AS a JOIN wp_term_relationships AS tr ON tr.object_id = a.post_parent WHERE tr.term_taxonomy_id = 3 AND a.post_type = 'attachment'",
+} as const
+
+/** As WordPress and plugins join what belongs to one object. */
+const ofOne = {
+  'terms-of-taxonomy':
+    'SELECT t.name FROM wp_terms AS t, wp_term_taxonomy AS tt WHERE t.term_id = tt.term_id AND tt.term_id = 3',
+  'terms-by-using':
+    'SELECT t.name FROM wp_terms AS t JOIN wp_term_taxonomy AS tt USING (term_id) WHERE tt.term_id = 3',
+  'terms-in-brackets':
+    'SELECT n.name FROM wp_terms AS n INNER JOIN wp_term_taxonomy x ON ((x.term_id) = n.term_id AND n.term_id = x.term_id) WHERE x.term_id = 3',
+} as const
+
 const plugin = `<?php if ( isset( $_GET['joined'] ) ) { add_action( 'rest_api_init', function () {
-	$GLOBALS['wpdb']->query( json_decode( ${JSON.stringify(JSON.stringify(statements))}, true )[ $_GET['joined'] ] );
+	$GLOBALS['wpdb']->query( json_decode( ${JSON.stringify(JSON.stringify({ ...statements, ...beside, ...ofOthers, ...ofOne }))}, true )[ $_GET['joined'] ] );
 	header( 'X-Failed: ' . $GLOBALS['wpdb']->last_error );
 } ); }`
 
@@ -87,14 +139,15 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
   })
   afterAll(() => site?.stop())
 
-  const respond = async (joined: keyof typeof statements): Promise<Response> => {
+  type Joined = keyof typeof statements | keyof typeof beside | keyof typeof ofOthers | keyof typeof ofOne
+  const respond = async (joined: Joined): Promise<Response> => {
     const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?joined=${joined}`)
     await response.arrayBuffer()
     expect(response.headers.get('x-failed')).toBe('')
     return response
   }
 
-  const read = async (joined: keyof typeof statements) => {
+  const read = async (joined: Joined) => {
     const response = await respond(joined)
     const tags = response.headers.get('trellis-tags') ?? ''
     expect(tags).toContain(';complete;')
@@ -107,6 +160,7 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
     return {
       rows,
       posts: listed('p'),
+      terms: listed('t').split(','),
       lists: listed('q').split(','),
       whole,
       collections,
@@ -167,7 +221,26 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
     expect(lists.filter((list) => list.includes(':attachment:'))).toEqual([])
   })
 
-  test.each<keyof typeof statements>([
+  test.each(Object.keys(ofOthers) as (keyof typeof ofOthers)[])(
+    'posts that another post decides about (%s) are a list of any of them',
+    async (name) => {
+      const { lists } = await read(name)
+      expect(lists.filter((list) => list.endsWith(':any:any'))).toHaveLength(1)
+      expect(lists.filter((list) => /:(?:attachment|page):/.test(list))).toEqual([])
+    },
+  )
+
+  test.each(Object.keys(ofOne) as (keyof typeof ofOne)[])(
+    'rows that belong to one object (%s) are known by its id',
+    async (name) => {
+      const { terms, collections } = await read(name)
+      expect(terms).toContain('3')
+      expect(collections).toEqual([])
+    },
+  )
+
+  test.each<Joined>([
+    ...(Object.keys(beside) as (keyof typeof beside)[]),
     ...(['parent-post', 'parent-comment', 'other-thread', 'parent-term', 'parent-taxonomy'] as const),
     ...(['other-meta', 'meta-of-meta', 'posts-of-term', 'relations-of-term'] as const),
   ])(

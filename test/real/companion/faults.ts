@@ -556,7 +556,27 @@ const ofJoins: readonly Fault[] = [
     "$this->note_ids( $tables[ $first ], array( strtolower( $column ) ), array_map( array( 'Trellis_Changes', 'row_value' ), $ids ) );",
   ),
   fault('joins: a row that is compared with the clock counts for ever', '0 === $times', 'true'),
-  fault('joins: what is read twice is read once', 'if ( self::reads_twice( $tables ) ) {', 'if ( false ) {'),
+  fault(
+    'joins: what is read twice is read once',
+    'if ( self::reads_twice( $tables ) || ! $joined->are_of_one_object( $tables, $where ) ) {',
+    'if ( false ) {',
+  ),
+  fault(
+    'joins: any column joins what belongs to one object',
+    'null !== $kinds[0] && $kinds[0] === $kinds[1]',
+    'true',
+  ),
+  fault('joins: any table is named as WordPress names its own', '$columns && ! $this->is_mixed ?', 'true ?'),
+  fault(
+    'joins: a condition of another table joins those of one object',
+    'null === $joined || $joined === $one || $joined === $other',
+    'true',
+  ),
+  fault(
+    'joins: what terms are called is a part of their posts',
+    'null === $ids && ( self::shows_terms(',
+    'false && ( self::shows_terms(',
+  ),
   fault(
     'joins: a term that is named bounds the posts beside it',
     '$is_term && array() === array_diff( $names, $of_terms ) ?',

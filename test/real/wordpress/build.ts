@@ -9,8 +9,8 @@ await buildSite()
 if (missingForStack() === undefined) {
   await buildStack()
   if (reasonWithoutArchives() === undefined) {
-    const days = isAll ? Object.values(daySets) : [daySets.shop]
-    const sets = new Set([...shortSets, setOfRandomWrites, ...days])
+    const atLength = isAll ? [setOfRandomWrites, ...Object.values(daySets)] : [daySets.shop]
+    const sets = new Set([...shortSets, ...atLength])
     for (const set of sets) await buildRealSite('7.1', pluginsOf(set))
   }
 }

@@ -1,7 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { times } from '../support/breadth.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
 import { type FaultyUpstream, startFaultyUpstream } from './soak/faulty-upstream.ts'
 import { createLoad } from './soak/load.ts'
@@ -10,7 +9,7 @@ import { bytesPerRequest, floors, growth, type Reading, readingOf, scrape, sumOf
 // Mixed load with injected faults for a long time: flat memory, no unexplained 5xx, matching counters.
 
 /** `npm run soak` sets it to ten minutes. */
-const seconds = Number(process.env['SOAK_SECONDS'] ?? times(4, 20))
+const seconds = Number(process.env['SOAK_SECONDS'] ?? 20)
 const isLong = seconds >= 120
 const mebibyte = 1024 * 1024
 /**

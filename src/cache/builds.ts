@@ -42,7 +42,7 @@ type BuildRead = TagHolder & {
 
 class Build {
   readonly reads = new Map<string, BuildRead>()
-  /** Names of the reads that it has not taken over: the others are many when it begins, and in one turn. */
+  /** Names of the reads that it has not taken over: a build takes over many reads at once when it begins. */
   readonly own = new Set<string>()
   usedAt: number
   lastReadAt = 0
@@ -202,8 +202,8 @@ export class Builds {
   }
 
   /**
-   * Of the invalidations up to the last `compare`, and of some since: a build that begins in the same turn takes over the reads that the
-   * others have yet to reach, and has them in doubt then. `isConnected`: invalidations of other processes arrive.
+   * Returns what the invalidations up to the last `compare` have changed, and some since: a build that begins in the same turn takes over
+   * the reads that the others have yet to reach, and has them in doubt then. `isConnected`: invalidations of other processes arrive.
    */
   report(id: string, isConnected: boolean): BuildReport | undefined {
     const build = this.#use(id)

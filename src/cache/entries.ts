@@ -38,17 +38,22 @@ const rank: Readonly<Record<EntryOrder, (stored: StoredResponse) => number>> = {
   age: (stored) => -stored.received.monotonic,
 }
 
-/** The first `limit` stored responses: the largest, those with most hits, or the oldest. Sorts all of them: not for regular scrapes. */
+/**
+ * The first `limit` stored responses: the largest, those with most hits, or the oldest. Sorts all of them: not for regular scrapes. Only
+ * those that may be listed are compared with the purges that wait.
+ */
 export const listEntries = (
   store: MemoryStore,
   order: EntryOrder,
   limit: number,
   at: Moment,
 ): readonly CacheEntry[] => {
-  const responses = store.all().flatMap((entry) => store.currentVariants(entry))
   const rankOf = rank[order]
-  return responses
-    .sort((a, b) => rankOf(b) - rankOf(a))
-    .slice(0, limit)
-    .map((stored) => entryOf(stored, at))
+  const candidates = store.all().flatMap((entry) => entry.variants.map((stored) => ({ entry, stored })))
+  const listed: StoredResponse[] = []
+  for (const { entry, stored } of candidates.sort((a, b) => rankOf(b.stored) - rankOf(a.stored))) {
+    if (listed.length === limit) break
+    if (store.currentVariants(entry).includes(stored)) listed.push(stored)
+  }
+  return listed.map((stored) => entryOf(stored, at))
 }

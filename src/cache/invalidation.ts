@@ -163,9 +163,14 @@ export const topTargets = (targets: readonly UsedTarget[], limit: number): reado
   return [...byTarget.values()].sort((a, b) => b.hits - a.hits).slice(0, limit)
 }
 
-type Selection = { readonly entries: readonly StoredVariants[]; isMeant(key: string): boolean }
+type Selection = {
+  readonly entries: readonly StoredVariants[]
+  isMeant(key: string): boolean
+  /** With how many purges that wait the entry is compared. */
+  comparisons(entry: StoredVariants): number
+}
 
-/** A purge of so many keys, or more, pauses. */
+/** A purge of so many keys, or more, pauses; so does one that compares keys as often with the purges that wait. */
 const keysPerTurn = 500
 
 /** To remove an entry from the index takes longest, since all its tags have to be looked up. */
@@ -234,13 +239,20 @@ const keysMeantBy = (selector: PurgeSelector): ((key: string) => boolean) => {
 
 /** Sums up the results; yields where readers may be served. */
 function* visiting(
-  { entries, isMeant }: Selection,
+  { entries, isMeant, comparisons }: Selection,
   visit: (entry: StoredVariants) => number,
 ): Generator<undefined, number> {
   let sum = 0
-  for (const [i, entry] of entries.entries()) {
-    if ((i + 1) % keysPerTurn === 0) yield
-    if (isMeant(entry.key)) sum += visit(entry)
+  let sinceYield = 0
+  for (const entry of entries) {
+    sinceYield += 1
+    if (sinceYield >= keysPerTurn) {
+      yield
+      sinceYield = 0
+    }
+    if (!isMeant(entry.key)) continue
+    sinceYield += comparisons(entry)
+    sum += visit(entry)
   }
   return sum
 }
@@ -367,16 +379,11 @@ export class CacheInvalidation {
   }
 
   #select(selector: PurgeSelector): Selection {
-    const isMeant = keysMeantBy(selector)
-    switch (selector.kind) {
-      case 'target':
-        return { entries: [...this.#store.withTag(targetKey(selector.service, selector.target))], isMeant }
-      case 'tag':
-        return { entries: [...this.#store.withTag(selector.tag)], isMeant }
-      case 'prefix':
-      case 'matching':
-      case 'all':
-        return { entries: this.#store.all(), isMeant }
+    const tag = tagOf(selector)
+    return {
+      entries: tag === undefined ? this.#store.all() : [...this.#store.withTag(tag)],
+      isMeant: keysMeantBy(selector),
+      comparisons: (entry) => this.#store.comparisons(entry),
     }
   }
 

@@ -81,7 +81,11 @@ export const invalidateWrite = (
       ?.documents?.written(collection)
   const tags = invalidations.flatMap((invalidation) => ('tag' in invalidation ? [invalidation.tag] : []))
   const { entries: before = 0, urls: named = [] } = record.invalidated ?? {}
-  const urls = [...named, ...urlsShowing(cache, tags, reachedBy({ service, snapshot }))].slice(0, maxUrls)
+  const services = reachedBy({ service, snapshot })
+  const urls = [...named, ...urlsShowing(cache, tags, services)].slice(0, maxUrls)
+  const reachesEverything = services.some(({ contract: { tagger } }) =>
+    tags.some((tag) => tag === tagger.everything),
+  )
   const entries = applyInvalidations(invalidations, cache, documentsStale, 'write')
-  record.invalidated = { tags: shownTags(tags), entries: entries + before, urls }
+  record.invalidated = { tags: shownTags(tags), entries: entries + before, urls, reachesEverything }
 }

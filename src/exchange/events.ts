@@ -87,13 +87,13 @@ export const hasEmptiedCache = ({
   writeKind,
   invalidated,
 }: Pick<ExchangeFinishedEvent, 'writeKind' | 'invalidated'>): boolean =>
-  writeKind === 'unclassified' &&
-  invalidated !== undefined &&
-  invalidated.tags.some((tag) => tag.endsWith('/all'))
+  writeKind === 'unclassified' && invalidated?.reachesEverything === true
 
 export type Invalidated = {
   readonly tags: readonly string[]
   readonly entries: number
+  /** Do the tags reach all responses of a service? */
+  readonly reachesEverything: boolean
   /** Some of the public URLs among the entries: paths, or whole URLs where the service has hosts. */
   readonly urls: readonly string[]
 }

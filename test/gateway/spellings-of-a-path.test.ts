@@ -301,6 +301,15 @@ describe('a write to an open service reaches its URL in every spelling that a se
     ])
   })
 
+  test('a URL that ends like the tag of a whole service empties no cache', async () => {
+    await startOpen('safe')
+    for (const path of ['/docs', '/items/all']) await send('GET', path)
+    await send('POST', '/items/all')
+    expect((await send('GET', '/docs'))[1]).toBe(true)
+    await expect.poll(() => gateway.metric('trellis_cache_writes_total{', 'service="open"')).toBe(1)
+    expect(await gateway.metric('trellis_cache_lost_hits_total{', 'reason="emptied"')).toBe(0)
+  })
+
   test('a read that began before the write is not stored', async () => {
     await startOpen('safe')
     const writes = createLatch()

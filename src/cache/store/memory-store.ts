@@ -66,7 +66,7 @@ export class MemoryStore {
   /** In the order in which they were dropped. */
   #dropped: Dropped[] = []
   readonly #changes = new WideChanges<StoredVariants>()
-  /** In no order: copied at once, while to go through the library's takes a microsecond for each. */
+  /** Unordered. Copying it is fast; iterating over the library's entries takes a microsecond for each. */
   #entries: StoredVariants[] = []
   /** Of `#responses`, about so many were dropped without a look at them. */
   #unseen = 0
@@ -172,6 +172,11 @@ export class MemoryStore {
     return this.#entries.length
   }
 
+  /** With how many purges that wait `currentVariants` compares the entry. */
+  comparisons(entry: StoredVariants): number {
+    return this.#changes.comparisons(entry)
+  }
+
   currentVariants(entry: StoredVariants): readonly StoredResponse[] {
     return this.#current(entry)?.variants ?? none
   }
@@ -212,10 +217,13 @@ export class MemoryStore {
     return this.#entries.slice()
   }
 
-  /** Up to so many entries, from a random one on. */
+  /** Up to so many entries, from a random one on, behind the last of which the first follows. */
   some(max: number): StoredVariants[] {
     const start = Math.floor(Math.random() * this.#entries.length)
-    return this.#entries.slice(start, start + max).map((entry) => this.#seen(entry))
+    const sample = this.#entries.slice(start, start + max)
+    return [...sample, ...this.#entries.slice(0, Math.min(start, max - sample.length))].map((entry) =>
+      this.#seen(entry),
+    )
   }
 
   /** An upper bound of the keys with these tags: a key with several of them counts for each. */

@@ -1,14 +1,14 @@
 import type { StoredResponse } from './stored-response.ts'
 
-/** So many wait at most: an entry that is looked at is compared with each. */
+/** The most changes that wait: an entry that is looked at is compared with each. */
 const maxWaiting = 1_000
-/** Comparisons of an entry with a change, each by its key: some tenths of a millisecond. */
+/** The most comparisons of an entry with a change in one turn. Each is by the key, and all together take some tenths of a millisecond. */
 const comparedPerTurn = 1_000
 
 /** A change of all that is stored under some keys. */
 export type WideChange = {
   readonly isMeant: (key: string) => boolean
-  /** What remains of the variants. */
+  /** Returns what remains of the variants. */
   readonly change: (variants: readonly StoredResponse[]) => readonly StoredResponse[]
   /** Called when all entries have been compared, with the number of responses concerned. */
   readonly ended: (count: number) => void
@@ -18,7 +18,7 @@ export type WideChange = {
 export type ChangedLater = {
   readonly key: string
   variants: readonly StoredResponse[]
-  /** Number of the last change that it was compared with. */
+  /** The number of the last change that it was compared with. */
   compared: number
 }
 
@@ -29,13 +29,13 @@ type Waiting = { readonly change: WideChange; count: number }
  * are new to it before anyone sees it. One walk at a time compares the entries that nobody looks at with all that wait.
  */
 export class WideChanges<Entry extends ChangedLater> {
-  /** Oldest first. */
+  /** The oldest is the first. */
   #waiting: Waiting[] = []
   #last = 0
-  /** `last`: of the changes that it ends. */
+  /** `last` is the number of the last change that the walk ends. */
   #walk: { readonly entries: Entry[]; readonly last: number } | undefined
 
-  /** Number of the last change: of an entry that is stored now. */
+  /** The number of the last change, which an entry that is stored now gets. */
   get last(): number {
     return this.#last
   }
@@ -53,11 +53,16 @@ export class WideChanges<Entry extends ChangedLater> {
     this.#waiting.push({ change, count: 0 })
   }
 
+  /** Returns with how many changes `apply` compares the entry. */
+  comparisons({ compared }: Entry): number {
+    return Math.min(this.#waiting.length, this.#last - compared)
+  }
+
   /** Returns how many of its responses are removed. */
   apply(entry: Entry): number {
     if (entry.compared === this.#last) return 0
     const before = entry.variants.length
-    const first = Math.max(0, this.#waiting.length - (this.#last - entry.compared))
+    const first = this.#waiting.length - this.comparisons(entry)
     entry.compared = this.#last
     for (let at = first; at < this.#waiting.length && entry.variants.length > 0; at += 1) {
       const waiting = this.#waiting[at] as Waiting
@@ -68,14 +73,14 @@ export class WideChanges<Entry extends ChangedLater> {
     return before - entry.variants.length
   }
 
-  /** Some entries to be looked at next, at most `max`; `all`: what is stored when a walk begins. */
+  /** Returns some entries to be looked at next, at most `max`. `all` returns what is stored when a walk begins. */
   next(all: () => Entry[], max: number): readonly Entry[] {
     if (this.#waiting.length === 0) return []
     this.#walk ??= { entries: all(), last: this.#last }
     return this.#walk.entries.splice(-Math.min(max, Math.ceil(comparedPerTurn / this.#waiting.length)))
   }
 
-  /** To be called when those have been looked at. */
+  /** Must be called when those entries have been looked at. */
   looked(): void {
     if (this.#walk === undefined || this.#walk.entries.length > 0) return
     const { last } = this.#walk
@@ -83,7 +88,7 @@ export class WideChanges<Entry extends ChangedLater> {
     this.#end(this.#waiting.length - (this.#last - last))
   }
 
-  /** Nothing is stored any more. */
+  /** Must be called when nothing is stored any more. */
   clear(): void {
     this.#walk = undefined
     this.#end(this.#waiting.length)

@@ -8,7 +8,7 @@ import type { Service } from '../service.ts'
 import { givenNames } from './given-names.ts'
 import { createdPath, targetTags } from './written-targets.ts'
 
-/** The last three are Cloudflare's. Of a 503 the program is overloaded, and refuses the write. */
+/** The last three are Cloudflare's. A 503 is not one of them: most servers refuse a request with it, though some gateways time out with it. */
 const statusesOfGivingUp: ReadonlySet<number> = new Set([502, 504, 520, 522, 524])
 
 /** A gateway at the upstream gave up: as without a response, the program behind it may still carry the write out. */

@@ -11,7 +11,7 @@ const hour = 3_600_000
 const write = (route: string, more: Partial<ExchangeFinishedEvent> = {}): ExchangeFinishedEvent => ({
   kind: 'exchange-finished',
   writeKind: 'unclassified',
-  invalidated: { tags: ['blog/all'], entries: 2, urls: [] },
+  invalidated: { tags: ['blog/all'], entries: 2, urls: [], reachesEverything: true },
   service: 'pages',
   route,
   method: 'POST',
@@ -48,7 +48,9 @@ test('once an hour a warning names the routes whose unknown writes removed the m
   const lines = linesOf([
     ...often(write('/a')),
     ...often(write('/b'), 20),
-    ...often(write('/c', { invalidated: { tags: ['blog/all'], entries: 9, urls: [] } })),
+    ...often(
+      write('/c', { invalidated: { tags: ['blog/all'], entries: 9, urls: [], reachesEverything: true } }),
+    ),
     ...often(write('/d'), 13),
   ])
   const setting = 'cache.harmlessWrites, or changes'
@@ -64,10 +66,19 @@ test('once an hour a warning names the routes whose unknown writes removed the m
 test.each([
   ['few', often(write('/a'), 11)],
   ['reported', often(write('/a', { writeKind: 'reported' }))],
-  ['that remove nothing', often(write('/a', { invalidated: { tags: ['blog/all'], entries: 0, urls: [] } }))],
+  [
+    'that remove nothing',
+    often(
+      write('/a', { invalidated: { tags: ['blog/all'], entries: 0, urls: [], reachesEverything: true } }),
+    ),
+  ],
   [
     'that reach what they name',
-    often(write('/a', { invalidated: { tags: ['blog/posts/5'], entries: 3, urls: [] } })),
+    often(
+      write('/a', {
+        invalidated: { tags: ['blog/posts/5'], entries: 3, urls: [], reachesEverything: false },
+      }),
+    ),
   ],
 ])('writes %s are not named', (_, events) => {
   expect(linesOf(events)).toEqual([])

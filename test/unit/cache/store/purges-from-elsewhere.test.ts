@@ -250,3 +250,49 @@ describe('a purge in turns', () => {
     expect(cache.buildReport('build')?.changed).toEqual(expect.arrayContaining(hits))
   })
 })
+
+describe('while a hundred purges wait that no tag describes', () => {
+  const waiting = 100
+  const started = async () => {
+    const made = await filled()
+    let compared = 0
+    const matches = () => {
+      compared += 1
+      return false
+    }
+    for (let i = 0; i < waiting; i += 1)
+      made.cache.purge({ selector: { kind: 'matching', matches }, mode: 'hard', dryRun: false })
+    compared = 0
+    return { ...made, compared: () => compared }
+  }
+
+  test('a list of the largest compares only what it has', async () => {
+    const { cache, compared } = await started()
+    expect(cache.entries('bytes', 3)).toHaveLength(3)
+    expect(compared()).toBeLessThanOrEqual(3 * waiting)
+  })
+
+  test('a purge in turns pauses after some comparisons', async () => {
+    const { cache, compared } = await started()
+    const counted = cache.purgeInTurns({ selector: { kind: 'all' }, mode: 'hard', dryRun: true })
+    expect(compared()).toBeLessThanOrEqual(1_000)
+    expect(await counted).toBe(many)
+  })
+})
+
+test('a sample has as many entries wherever it begins', () => {
+  const store = new MemoryStore({
+    maxBytes: 1_000_000,
+    maxHeapBytes: 1_000_000,
+    maxEntryBytes: 1_000,
+    onEvict: () => undefined,
+  })
+  for (let target = 0; target < 4; target += 1) store.put(storedAt({ target, tags: [], order: target }))
+  const seen = [0, 0.3, 0.6, 0.9].map((start) => {
+    vi.spyOn(Math, 'random').mockReturnValue(start)
+    return store.some(2).map(({ key }) => key)
+  })
+  const count = (key: string | undefined) => seen.flat().filter((other) => other === key).length
+  expect(seen[0]?.concat(seen[2] ?? []).map(count)).toEqual([2, 2, 2, 2])
+  expect(store.some(9)).toHaveLength(4)
+})

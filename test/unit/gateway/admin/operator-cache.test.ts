@@ -24,7 +24,12 @@ test('a purge of a target is sent with its other spellings, which instances of e
   const sent: unknown[] = []
   const cache = operatorCache({
     cache: { purgeInTurns: async () => 1 },
-    broadcast: { send: async (all: readonly unknown[]) => (sent.push(...all), { entries: 0 }) },
+    broadcast: {
+      send: async (all: readonly unknown[]) => {
+        sent.push(...all)
+        return { entries: 0 }
+      },
+    },
   } as never)
   const target = {
     kind: 'target',

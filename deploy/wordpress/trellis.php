@@ -2843,7 +2843,7 @@ final class Trellis_Early_Options {
 final class Trellis_Joined_Tables {
 	/** Names of tables of WordPress without the prefix, and that prefix, by the name in the statement. */
 	private $tables = array();
-	/** Names of tables as they are called in the database. */
+	/** Names of all tables, as the database calls them. */
 	private $names  = array();
 	/** A table of a plugin, or a subselect, is among them: a column without the name of a table may be one of it. */
 	private $is_mixed = false;
@@ -2891,7 +2891,7 @@ final class Trellis_Joined_Tables {
 			$this->is_mixed = true;
 			return;
 		}
-		$this->names[] = $part[1];
+		$this->names[] = preg_replace( '/^.*\./s', '', preg_replace( '/\s+/', '', $part[1] ) );
 		$name          = strtolower( isset( $part[2] ) ? $part[2] : $part[1] );
 		if ( ! preg_match( "/^($prefix(?:\\d+_)?)(\\w+)$/Di", $part[1], $parts ) || ! isset( Trellis_Tags::OBJECTS[ $parts[2] ] ) || isset( $this->tables[ $name ] ) ) {
 			$this->is_mixed = true;
@@ -2903,7 +2903,7 @@ final class Trellis_Joined_Tables {
 		}
 	}
 
-	/** Tables as the database calls them. */
+	/** Names of all tables, as the database calls them. */
 	public function names() {
 		return $this->names;
 	}
@@ -3854,13 +3854,16 @@ final class Trellis_Tags {
 			},
 			$sql
 		);
-		preg_match_all( "/(?<![\\w$])$prefix(?:\\d+_)?(\\w+)|\\b(?:FROM|JOIN)\\s+(?!$prefix)(\\w+)/i", $sql, $found );
+		preg_match_all( "/(?<![\\w$])$prefix(?:\\d+_)?(\\w+)|\\b(?:FROM|(?:STRAIGHT_)?JOIN)\\s+(?!$prefix)(\\w+)/i", $sql, $found );
 		$names = array_map( array( 'Trellis_Known_Tables', 'known_name' ), array_filter( array_merge( $found[1], $found[2] ) ) );
-		if ( 1 === count( $names ) && $this->read_rows( (string) reset( $names ), $sql, $strings, $prefix ) ) {
-			$this->asked = null === $this->asked ? null : $this->asked + array( 'text' => $query );
+		if ( 2 === count( $names ) && $this->read_join( $sql, $strings, $prefix ) ) {
 			return;
 		}
-		if ( 2 === count( $names ) && $this->read_join( $sql, $strings, $prefix ) ) {
+		if ( preg_match( self::CLOCK, $sql ) ) {
+			$this->bound( 60 );
+		}
+		if ( 1 === count( $names ) && $this->read_rows( (string) reset( $names ), $sql, $strings, $prefix ) ) {
+			$this->asked = null === $this->asked ? null : $this->asked + array( 'text' => $query );
 			return;
 		}
 		$this->tables += array_fill_keys( array_filter( $names, array( 'Trellis_Known_Tables', 'is_shown' ) ), true );
@@ -3888,17 +3891,33 @@ final class Trellis_Tags {
 		do {
 			$sql = preg_replace_callback(
 				'/\(\s*(SELECT\b(?:[^()]|\((?!\s*SELECT\b)(?:[^()]|\((?!\s*SELECT\b)(?:[^()]|\([^()]*\))*\))*\))*)\)/i',
-				function ( $found ) use ( $strings, $prefix ) {
-					$this->read_select( $found[1], $strings, $prefix, true );
+				function ( $found ) use ( $sql, $strings, $prefix ) {
+					$inner = $found[1][0];
+					$this->read_select( $inner, $strings, $prefix, self::is_of_posts( substr( $sql, 0, $found[0][1] ), $inner, $prefix ) );
 					// The relations by which posts are left out are among the columns of the statement around it.
-					return preg_match( "/\\bFROM\\s+$prefix(?:\\d+_)?term_relationships\\b/i", $found[1] ) ? '(term_taxonomy_id)' : '(NULL)';
+					return preg_match( "/\\bFROM\\s+$prefix(?:\\d+_)?term_relationships\\b/i", $inner ) ? '(term_taxonomy_id)' : '(NULL)';
 				},
 				$sql,
 				-1,
-				$replaced
+				$replaced,
+				PREG_OFFSET_CAPTURE
 			);
 		} while ( $replaced > 0 );
 		$this->read_select( $sql, $strings, $prefix, false );
+	}
+
+	/** Whether a SELECT within another one finds ids of the posts that this one lists, and no others. */
+	private static function is_of_posts( $before, $inner, $prefix ) {
+		do {
+			// What stands in parentheses that are closed is not around it.
+			$before = preg_replace( '/\([^()]*\)/', ' ', $before, -1, $count );
+		} while ( $count > 0 );
+		if ( ! preg_match( "/^.*\\bSELECT\\b.*?\\bFROM\\s+($prefix(?:\\d+_)?posts)\\b(?:\\s+(?:AS\\s+)?(?!(?:WHERE|INNER|LEFT|RIGHT|CROSS|NATURAL|JOIN|STRAIGHT_JOIN|USE|FORCE|IGNORE)\\b)(\\w+))?(.*)$/is", (string) $before, $part ) ) {
+			return false;
+		}
+		$id = ( '' === $part[2] ? $part[1] : $part[2] ) . '\s*\.\s*ID';
+		return preg_match( "/(?:\\b(?:WHERE|AND|OR|ON|NOT)\\b|\\()\\s*(?:$id|ID)\\s+(?:NOT\\s+)?IN\\s*$/iD", $part[3] )
+			|| preg_match( '/\b(?:NOT\s+)?EXISTS\s*$/iD', $part[3] ) && preg_match( "/\\bWHERE\\s+(?:[^()]*\\bAND\\s+)?(?:\\w+\\.)?object_id\\s*=\\s*$id\\b(?!.*\\b(?:OR|XOR)\\b|.*\\|\\|)/is", $inner );
 	}
 
 	/** Of a user's meta: a response names the keys that it read but for those that WordPress shows; '' is any. */
@@ -3990,7 +4009,7 @@ final class Trellis_Tags {
 
 	/** Whether a statement asks a table of a plugin for rows by an id, which are noted. */
 	private function read_rows( $table, $sql, $strings, $prefix ) {
-		if ( isset( Trellis_Changes::TABLES[ $table ] ) || in_array( $table, Trellis_Changes::GLOBAL_TABLES, true ) || is_multisite() || preg_match( '/\bUNION\b/i', $sql ) || substr_count( strtoupper( $sql ), 'SELECT' ) > 1 ) {
+		if ( isset( Trellis_Changes::TABLES[ $table ] ) || in_array( $table, Trellis_Changes::GLOBAL_TABLES, true ) || is_multisite() || preg_match( '/\bUNION\b/i', $sql ) || substr_count( strtoupper( $sql ), 'SELECT' ) > 1 || 1 !== count( ( new Trellis_Joined_Tables( $sql, $prefix ) )->names() ) ) {
 			return false;
 		}
 		$where = preg_match( '/\bWHERE\b(.*?)(?:\b(?:GROUP\s+BY|ORDER\s+BY|HAVING|LIMIT|FOR\s+UPDATE)\b|$)/is', $sql, $part ) ? $part[1] : '';
@@ -4042,7 +4061,7 @@ final class Trellis_Tags {
 				$named = null === $ids ? null : $this->joined_ids( $tables[ $first ], $column, $ids, $on[ $first ] );
 				if ( null !== $named && $this->note_joined( $tables[ $second ], $on[ $second ], $named ) ) {
 					$this->note_ids( $tables[ $first ], array( strtolower( $column ) ), array_map( array( 'Trellis_Changes', 'row_value' ), $ids ) );
-					$this->bound_join( $tables[ $first ], $column, $ids, $first, $named ? $where : '' );
+					$this->bound_join( $tables[ $first ], $column, $ids, $first, $where, $sql, array() !== $named );
 					return true;
 				}
 			}
@@ -4083,15 +4102,18 @@ final class Trellis_Tags {
 		return self::is_learned( $table );
 	}
 
-	/** A row that is compared with the clock counts until its time comes, without a write. */
-	private function bound_join( $table, $column, $ids, $alias, $where ) {
+	/** What reads the clock of the database. */
+	const CLOCK = '/\b(?:(?:CURRENT_|LOCAL|UTC_)(?:DATE|TIME|TIMESTAMP)\b|(?:NOW|CURDATE|CURTIME|SYSDATE)\s*\(|UNIX_TIMESTAMP\s*\(\s*\))/i';
+
+	/** A row that is compared with the clock counts until its time comes, without a write. Where no row is found, none counts. */
+	private function bound_join( $table, $column, $ids, $alias, $where, $sql, $is_found ) {
 		$clock = '(?:NOW\s*\(\s*\)|CURRENT_TIMESTAMP(?:\s*\(\s*\))?)';
-		$times = preg_match_all( "/\\b(?:$clock|(?:CURRENT_|LOCAL|UTC_)(?:DATE|TIME|TIMESTAMP)\\b|\\w*(?:DATE|TIME|TIMESTAMP)\\s*\\()/i", $where );
-		if ( 0 === $times ) {
+		$times = preg_match_all( self::CLOCK, $sql );
+		if ( 0 === $times || ! $is_found && preg_match_all( self::CLOCK, $where ) === $times ) {
 			return;
 		}
 		$name = $GLOBALS['wpdb']->base_prefix . $table;
-		$rows = 1 === $times && preg_match( "/(?<![\\w$.])$alias\\.(\\w+)\\s*[<>]=?\\s*$clock/i", $where, $part )
+		$rows = 1 === $times && preg_match( "/(?:^|\\bAND|\\bOR|\\()\\s*$alias\\.(\\w+)\\s*[<>]=?\\s*$clock(?=\\s*(?:\\)|$|(?:AND|OR)\\b))/i", $where, $part )
 			? $this->log->query( "SELECT UNIX_TIMESTAMP(MIN(`$part[1]`)) - UNIX_TIMESTAMP(NOW()) AS seconds FROM `$name` WHERE " . self::in_ids( $column, $ids ) . " AND `$part[1]` > NOW()" )
 			: false;
 		if ( ! $rows || null !== $rows[0]->seconds ) {
@@ -4242,7 +4264,12 @@ final class Trellis_Tags {
 	 * Rows that a statement looks for by id are known by that id. A list is known by the type, the status and one more value that its
 	 * items have. Any statement that is not understood reads everything.
 	 */
-	private function read_select( $sql, $strings, $prefix, $is_inner ) {
+	private function read_select( $sql, $strings, $prefix, $is_of_posts ) {
+		foreach ( preg_split( '/\bUNION\b/i', $sql ) as $one ) {
+			// Behind a comma stand tables that no prefix tells.
+			$others        = preg_grep( "/^(?:$prefix|NULL$|term_taxonomy_id$)/Di", ( new Trellis_Joined_Tables( $one, $prefix ) )->names(), PREG_GREP_INVERT );
+			$this->tables += array_fill_keys( array_filter( $others, array( 'Trellis_Known_Tables', 'is_shown' ) ), true );
+		}
 		preg_match_all( "/(?<![\\w$])$prefix(?:\\d+_)?(\\w+)(?!\\s*\\.|\\w)/", $sql, $found );
 		$tables = array_values( array_intersect( $found[1], array_keys( self::OBJECTS ) ) );
 		if ( ! $tables ) {
@@ -4295,7 +4322,7 @@ final class Trellis_Tags {
 				},
 				$sql
 			), $value, $prefix, in_array( 'term_relationships', $names, true ) );
-		} elseif ( $is_inner && array( 'term_relationships' ) === $names ) {
+		} elseif ( $is_of_posts && array( 'term_relationships' ) === $names ) {
 			// The statement around it lists the posts, and their terms are among what decides.
 			return;
 		} elseif ( array() === array_diff( $names, $of_terms ) && null !== $taxonomies ) {

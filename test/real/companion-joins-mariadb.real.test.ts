@@ -8,6 +8,7 @@ const tables = [
   'CREATE TABLE wp_holds (order_id bigint, product_id bigint, amount int, expires datetime, PRIMARY KEY (order_id, product_id))',
   'CREATE TABLE wp_sales (id bigint PRIMARY KEY, status varchar(20), amount int)',
   'CREATE TABLE wp_cards (id bigint AUTO_INCREMENT PRIMARY KEY, owner_id bigint, word_id bigint, text varchar(60), UNIQUE KEY owner (owner_id))',
+  'CREATE TABLE cards (id bigint)',
   'CREATE TABLE wp_kinds (post bigint, post_type varchar(20), post_status varchar(20), comment_id bigint, term_id bigint)',
   'CREATE TABLE wp_parts (id bigint AUTO_INCREMENT PRIMARY KEY, owner_id varchar(60), text varchar(60), UNIQUE KEY owner (owner_id(2)))',
   "INSERT INTO wp_sales VALUES (1, 'pending', 1), (2, 'paid', 1), (3, 'pending', 1)",
@@ -90,6 +91,19 @@ const beside = {
   'no-condition': 'SELECT t.name FROM wp_term_taxonomy tt JOIN wp_terms t WHERE tt.term_id = 3',
   'names-of-terms':
     'SELECT t.name FROM wp_terms t JOIN wp_term_taxonomy tt ON t.term_id = tt.term_id JOIN wp_term_relationships tr ON tr.term_taxonomy_id = tt.term_taxonomy_id WHERE tr.object_id = 5',
+  'comments-of-term':
+    'SELECT comment_ID FROM wp_comments WHERE comment_post_ID = 4 AND comment_post_ID IN (SELECT object_id FROM wp_term_relationships WHERE term_taxonomy_id = 3)',
+  'amounts-of-term':
+    'SELECT SUM(amount) FROM wp_sales WHERE id IN (SELECT object_id FROM wp_term_relationships WHERE term_taxonomy_id = 3)',
+  'children-of-term':
+    "SELECT ID FROM wp_posts WHERE post_type = 'attachment' AND post_parent IN (SELECT object_id FROM wp_term_relationships WHERE term_taxonomy_id = 3)",
+  'children-that-exist':
+    "SELECT ID FROM wp_posts p WHERE post_type = 'attachment' AND EXISTS (SELECT 1 FROM wp_term_relationships tr WHERE tr.object_id = p.post_parent AND tr.term_taxonomy_id = 3)",
+  'either-exists':
+    "SELECT ID FROM wp_posts p WHERE post_type = 'attachment' AND EXISTS (SELECT 1 FROM wp_term_relationships tr WHERE tr.object_id = p.ID OR tr.term_taxonomy_id = 3)",
+  'count-of-relations': 'SELECT (SELECT COUNT(*) FROM wp_term_relationships WHERE term_taxonomy_id = 3) AS n',
+  'listed-relations':
+    'SELECT x.object_id FROM (SELECT object_id FROM wp_term_relationships WHERE term_taxonomy_id = 3 LIMIT 5) x',
   'named-terms':
     "SELECT t.term_id FROM wp_terms t JOIN wp_term_taxonomy tt ON t.term_id = tt.term_id JOIN wp_term_relationships tr ON tr.term_taxonomy_id = tt.term_taxonomy_id WHERE tr.object_id = 5 AND t.name LIKE 'a%'",
 } as const
@@ -104,6 +118,29 @@ const ofOthers = {
     "SELECT a.ID FROM wp_posts AS a JOIN wp_term_relationships AS tr ON tr.object_id = a.post_parent WHERE tr.term_taxonomy_id = 3 AND a.post_type = 'attachment'",
 } as const
 
+/** Posts that terms leave out, as WordPress asks for them. */
+const withoutTerms = {
+  'two-terms':
+    "SELECT wp_posts.ID FROM wp_posts WHERE 1=1 AND ( wp_posts.ID NOT IN ( SELECT object_id FROM wp_term_relationships WHERE term_taxonomy_id IN (3) ) AND wp_posts.ID NOT IN ( SELECT object_id FROM wp_term_relationships WHERE term_taxonomy_id IN (4) ) ) AND wp_posts.post_type = 'post' AND wp_posts.post_status = 'publish'",
+  alias:
+    "SELECT p.ID FROM wp_posts AS p WHERE p.ID NOT IN ( SELECT object_id FROM wp_term_relationships WHERE term_taxonomy_id IN (3) ) AND p.post_type = 'post' AND p.post_status = 'publish'",
+} as const
+
+/** Statements that the clock of the database decides about. */
+const timed = {
+  'one-table': 'SELECT id FROM wp_cards WHERE id = 5 AND word_id > UNIX_TIMESTAMP()',
+  list: "SELECT ID FROM wp_posts WHERE post_type = 'post' AND post_date > NOW() - INTERVAL 1 DAY",
+  shown:
+    'SELECT h.amount, CURDATE() FROM wp_holds h LEFT JOIN wp_sales s ON h.order_id = s.id WHERE h.product_id = 7',
+  later: `${held} h.product_id = 5 AND h.expires > NOW() + INTERVAL 1 MINUTE`,
+} as const
+
+/** Statements of a second table without the prefix. */
+const listed = {
+  comma: 'SELECT h.amount FROM wp_holds h, cards c WHERE h.product_id = 5',
+  straight: 'SELECT h.amount FROM wp_holds h STRAIGHT_JOIN cards c ON h.amount = c.id WHERE h.product_id = 5',
+} as const
+
 /** As WordPress and plugins join what belongs to one object. */
 const ofOne = {
   'terms-of-taxonomy':
@@ -115,7 +152,7 @@ const ofOne = {
 } as const
 
 const plugin = `<?php if ( isset( $_GET['joined'] ) ) { add_action( 'rest_api_init', function () {
-	$GLOBALS['wpdb']->query( json_decode( ${JSON.stringify(JSON.stringify({ ...statements, ...beside, ...ofOthers, ...ofOne }))}, true )[ $_GET['joined'] ] );
+	$GLOBALS['wpdb']->query( json_decode( ${JSON.stringify(JSON.stringify({ ...statements, ...beside, ...ofOthers, ...ofOne, ...withoutTerms, ...timed, ...listed }))}, true )[ $_GET['joined'] ] );
 	header( 'X-Failed: ' . $GLOBALS['wpdb']->last_error );
 } ); }`
 
@@ -139,7 +176,14 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
   })
   afterAll(() => site?.stop())
 
-  type Joined = keyof typeof statements | keyof typeof beside | keyof typeof ofOthers | keyof typeof ofOne
+  type Joined =
+    | keyof typeof statements
+    | keyof typeof beside
+    | keyof typeof ofOthers
+    | keyof typeof ofOne
+    | keyof typeof withoutTerms
+    | keyof typeof timed
+    | keyof typeof listed
   const respond = async (joined: Joined): Promise<Response> => {
     const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?joined=${joined}`)
     await response.arrayBuffer()
@@ -151,17 +195,17 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
     const response = await respond(joined)
     const tags = response.headers.get('trellis-tags') ?? ''
     expect(tags).toContain(';complete;')
-    const listed = (kind: string): string => new RegExp(`;${kind}=([^;]*)`).exec(tags)?.[1] ?? ''
-    const collections = listed('list')
+    const named = (kind: string): string => new RegExp(`;${kind}=([^;]*)`).exec(tags)?.[1] ?? ''
+    const collections = named('list')
       .split(',')
       .filter((list) => list !== '')
-    const whole = ['holds', 'sales'].filter((table) => listed('x').split(',').includes(table))
-    const rows = listed('r').split(',').toSorted()
+    const whole = ['holds', 'sales', 'cards'].filter((table) => named('x').split(',').includes(table))
+    const rows = named('r').split(',').toSorted()
     return {
       rows,
-      posts: listed('p'),
-      terms: listed('t').split(','),
-      lists: listed('q').split(','),
+      posts: named('p'),
+      terms: named('t').split(','),
+      lists: named('q').split(','),
       whole,
       collections,
       maxAge: response.headers.get('trellis-max-age'),
@@ -221,6 +265,22 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
     expect(lists.filter((list) => list.includes(':attachment:'))).toEqual([])
   })
 
+  test.each(Object.keys(withoutTerms) as (keyof typeof withoutTerms)[])(
+    'posts that terms leave out (%s) are a list of posts by their terms',
+    async (name) => {
+      const { lists, collections } = await read(name)
+      expect(lists).toContain('sr:post:publish')
+      expect(collections).toEqual([])
+    },
+  )
+
+  test.each(Object.keys(listed) as (keyof typeof listed)[])(
+    'a second table without the prefix (%s) is named beside the first one',
+    async (name) => {
+      expect(await read(name)).toMatchObject({ rows: [''], whole: ['holds', 'cards'] })
+    },
+  )
+
   test.each(Object.keys(ofOthers) as (keyof typeof ofOthers)[])(
     'posts that another post decides about (%s) are a list of any of them',
     async (name) => {
@@ -257,7 +317,8 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
     expect(maxAge).toBeLessThanOrEqual(3600)
     expect((await read('ended')).maxAge).toBeNull()
     expect((await read('none')).maxAge).toBeNull()
-    for (const name of ['hour', 'day', 'utc'] as const) expect((await read(name)).maxAge).toBe('60')
+    for (const name of ['hour', 'day', 'utc', ...(Object.keys(timed) as (keyof typeof timed)[])] as const)
+      expect((await read(name)).maxAge).toBe('60')
   })
 
   const changesOf = async (sql: string, code = ''): Promise<readonly Change[]> => {

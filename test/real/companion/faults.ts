@@ -555,7 +555,22 @@ const ofJoins: readonly Fault[] = [
     'joins: rows that bound the others are not named',
     "$this->note_ids( $tables[ $first ], array( strtolower( $column ) ), array_map( array( 'Trellis_Changes', 'row_value' ), $ids ) );",
   ),
-  fault('joins: a row that is compared with the clock counts for ever', '0 === $times', 'true'),
+  fault('joins: a row that is compared with the clock counts for ever', '0 === $times ||', 'true ||'),
+  fault(
+    'clock: what one table has by it counts for ever',
+    'if ( preg_match( self::CLOCK, $sql ) ) {',
+    'if ( false ) {',
+  ),
+  fault(
+    'joins: relations are of the posts around them, whatever these are',
+    'elseif ( $is_of_posts && array(',
+    'elseif ( array(',
+  ),
+  fault(
+    'joins: a table behind a comma is none',
+    '|| 1 !== count( ( new Trellis_Joined_Tables( $sql, $prefix ) )->names() )',
+    '',
+  ),
   fault(
     'joins: what is read twice is read once',
     'if ( self::reads_twice( $tables ) || ! $joined->are_of_one_object( $tables, $where ) ) {',

@@ -615,9 +615,7 @@ final class Trellis_Known_Code {
 		'WC_Post_Data'                                   => '/woocommerce/i',
 		// Polylang: the slug of the language in addresses.
 		'PLL_Filters_Links'                              => '/^pll_/i',
-		'PLL_Frontend_Filters_Links'                     => '/^pll_/i',
 		'PLL_Static_Pages'                               => '/^pll_/i',
-		'PLL_Frontend_Static_Pages'                      => '/^pll_/i',
 		// Pods: the face of a user, from a field with a file.
 		'PodsField_Avatar'                               => '/^pods/i',
 	);
@@ -632,7 +630,7 @@ final class Trellis_Known_Code {
 		'term_language' => 'polylang',
 	);
 
-	/** Methods and functions that return what they get, or nothing that a response shows, and the plugin of each. */
+	/** Methods and functions that return what they get, nothing that a response shows, or the slug of a term that it names, and the plugin of each. */
 	const HANDING_ON = array(
 		// CoCart forbids to store responses, keeps sessions of its own, and lets WooCommerce log in who asks for its routes.
 		'CoCart_REST_API::send_cache_control'                           => 'cart-rest-api-for-woocommerce',
@@ -643,6 +641,11 @@ final class Trellis_Known_Code {
 		'PLL_Translated_Term::_prime_terms_cache'                       => 'polylang',
 		'WP_Syntex\Polylang\REST\Request::save_request'                 => 'polylang',
 		'WP_Syntex\Polylang\REST\Request::reset_request'                => 'polylang',
+		// It cleans what is written, and puts the slug of the language of a post into its address, see `pll_post_type_link`.
+		'PLL_REST_Request::set_filters_sanitization'                    => 'polylang',
+		'PLL_Filters_Links::post_type_link'                             => 'polylang',
+		'PLL_Filters_Links::_get_page_link'                             => 'polylang',
+		'PLL_Filters_Links::attachment_link'                            => 'polylang',
 		// Secure Custom Fields notes whether scripts of media are to be loaded.
 		'acf_set_after_rest_media_enqueue_reset_flag'                   => 'secure-custom-fields',
 		'acf_reset_media_enqueue_after_rest'                            => 'secure-custom-fields',
@@ -3388,7 +3391,7 @@ final class Trellis_Tags {
 	const ORDERING   = array( 'get_terms_defaults', 'get_terms_args', 'get_terms_orderby', 'terms_clauses', 'wp_get_object_terms_args' );
 
 	/** Where plugins add to what these show: texts, blocks, embeds, addresses of posts, files and terms, faces, objects and their meta, and whole responses. */
-	const ADDING = '/^(?:the_content|the_content_more_link|the_excerpt|get_the_excerpt|excerpt_length|excerpt_more|wp_trim_excerpt|wp_trim_words|the_title|private_title_format|protected_title_format|the_password_form|content_pagination|get_the_guid|post_class|post_class_taxonomies|get_page_uri|get_ancestors|prepend_attachment|pre_kses|is_sticky|post_password_required|get_post_status|post_thumbnail_id|(?:pre_)?render_block(?:_.*)?|hooked_block.*|block_bindings_.*|do_shortcode_tag|shortcode_atts_.*|embed_.*|(?:pre_)?oembed_.*|wp_(?:audio|video)_.*|wp_embed_handler_.*|wp_mediaelement_fallback|smilies_src|wp_(?:get_attachment|calculate_image|img_tag|content_img)_.*|image_downsize|image_get_intermediate_size|get_attached_file|(?:pre_)?term_link|tag_link|category_link|author_link|pre_post_link|post_link|post_link_category|get_the_categories|page_link|_get_page_link|attachment_link|post_type_link|get_comment_link|comment_text|get_comment_type|(?:pre_)?get_avatar_(?:data|url)|the_posts|posts_results|the_comments|get_comment|get_term|(?:get|default)_(?:post|term|comment|user)_metadata|rest_dispatch_request|rest_request_before_callbacks|rest_request_after_callbacks|rest_post_dispatch|rest_pre_echo_response|rest_pre_serve_request|rest_envelope_response|rest_route_for_.*|rest_response_link_curies|rest_prepare_.*)$/D';
+	const ADDING = '/^(?:the_content|the_content_more_link|the_excerpt|get_the_excerpt|excerpt_length|excerpt_more|wp_trim_excerpt|wp_trim_words|the_title|private_title_format|protected_title_format|the_password_form|content_pagination|get_the_guid|post_class|post_class_taxonomies|get_page_uri|get_ancestors|prepend_attachment|pre_kses|is_sticky|post_password_required|get_post_status|post_thumbnail_id|(?:pre_)?render_block(?:_.*)?|hooked_block.*|block_bindings_.*|do_shortcode_tag|shortcode_atts_.*|embed_.*|(?:pre_)?oembed_.*|wp_(?:audio|video)_.*|wp_embed_handler_.*|wp_mediaelement_fallback|smilies_src|wp_(?:get_attachment|calculate_image|img_tag|content_img)_.*|image_downsize|image_get_intermediate_size|get_attached_file|(?:pre_)?term_link|tag_link|category_link|author_link|pre_post_link|post_link|post_link_category|get_the_categories|page_link|_get_page_link|attachment_link|post_type_link|pll_post_type_link|get_comment_link|comment_text|get_comment_type|(?:pre_)?get_avatar_(?:data|url)|the_posts|posts_results|the_comments|get_comment|get_term|(?:get|default)_(?:post|term|comment|user)_metadata|rest_dispatch_request|rest_request_before_callbacks|rest_request_after_callbacks|rest_post_dispatch|rest_pre_echo_response|rest_pre_serve_request|rest_envelope_response|rest_route_for_.*|rest_response_link_curies|rest_prepare_.*)$/D';
 
 	/** Whether a plugin, a shortcode or a dynamic block may have added anything to the answer. */
 	private function is_added_to() {

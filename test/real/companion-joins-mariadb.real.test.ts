@@ -86,7 +86,7 @@ const beside = {
   'either-column':
     'SELECT t.name FROM wp_terms t JOIN wp_term_taxonomy tt ON t.term_id = tt.term_id OR t.term_id = tt.parent WHERE tt.term_id = 3',
   'of-another-join':
-    'SELECT t.name FROM wp_term_taxonomy tt JOIN wp_terms t LEFT JOIN wp_sales s ON t.term_id = tt.term_id AND s.id = t.term_id WHERE tt.term_id = 3',
+    'SELECT t.name FROM wp_term_taxonomy tt JOIN wp_terms t LEFT JOIN wp_termmeta tm ON t.term_id = tt.term_id AND tm.term_id = t.term_id WHERE tt.term_id = 3',
   natural: 'SELECT t.name FROM wp_term_taxonomy tt NATURAL JOIN wp_terms t WHERE tt.term_id = 3',
   'no-condition': 'SELECT t.name FROM wp_term_taxonomy tt JOIN wp_terms t WHERE tt.term_id = 3',
   'names-of-terms':

@@ -684,6 +684,34 @@ const testsOf: readonly (readonly [name: string, test: string])[] = [
     '`test/real/companion-joins-mariadb`: what is compared with the clock bounds a response until the first of these rows is over',
   ],
   [
+    'clock: what one table has by it counts for ever',
+    '`test/real/companion-joins-mariadb`: what is compared with the clock bounds a response until the first of these rows is over',
+  ],
+  [
+    'joins: relations are of the posts around them, whatever these are',
+    '`test/real/companion-joins-mariadb`: what a condition finds beside the objects that it names (comments-of-term) is a list of any of them',
+  ],
+  [
+    'joins: a table behind a comma is none',
+    '`test/real/companion-joins-mariadb`: a second table without the prefix (comma) is named beside the first one',
+  ],
+  [
+    'joins: any column joins what belongs to one object',
+    '`test/real/companion-joins-mariadb`: what a condition finds beside the objects that it names (parent-of-term) is a list of any of them',
+  ],
+  [
+    'joins: any table is named as WordPress names its own',
+    '`test/real/companion-joins-mariadb`: what a condition finds beside the objects that it names (own-column) is a list of any of them',
+  ],
+  [
+    'joins: a condition of another table joins those of one object',
+    '`test/real/companion-joins-mariadb`: what a condition finds beside the objects that it names (of-another-join) is a list of any of them',
+  ],
+  [
+    'joins: what terms are called is a part of their posts',
+    '`test/real/companion-joins-mariadb`: what a condition finds beside the objects that it names (names-of-terms) is a list of any of them',
+  ],
+  [
     'known: code of a plugin is known in each version',
     '`test/real/companion-shop`: a new post is no change of others in its category, unless other code shows how many there are',
   ],

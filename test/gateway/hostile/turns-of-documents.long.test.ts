@@ -109,16 +109,19 @@ test.each([
   600_000,
 )
 
+/** No request waits for it to end. Beside other suites a turn takes up to twice its time alone; in one turn it takes far longer. */
+const maxReloadMs = 100
+
 test('a document of three thousand paths is reloaded in short turns', async () => {
   let best = Number.POSITIVE_INFINITY
   for (const count of [3_000, 3_001, 3_002, 3_003, 3_004, 3_005]) {
-    if (best < maxTurnMs) break
+    if (best < maxReloadMs) break
     const turn = await longestTurn(gateway.program, () =>
       reload(documentOf(count, `of ${count}`), `things${count - 1}/5`),
     )
     best = Math.min(best, turn)
   }
-  expect(best).toBeLessThan(maxTurnMs)
+  expect(best).toBeLessThan(maxReloadMs)
 }, 600_000)
 
 /** Each schema leads to the next one, and all of them belong to one content. */

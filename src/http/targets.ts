@@ -143,22 +143,43 @@ export const targetOf = (path: string, query: string): string => (query === '' ?
 
 /** Octets one to one: servers read what is not UTF-8 octet by octet. */
 const unescaped = (text: string): string =>
-  text
-    .replaceAll('+', ' ')
-    .replace(/%([\dA-Fa-f]{2})/g, (_, octet: string) => String.fromCharCode(Number.parseInt(octet, 16)))
+  text.includes('%')
+    ? text.replace(/%([\dA-Fa-f]{2})/g, (_, octet: string) => String.fromCharCode(Number.parseInt(octet, 16)))
+    : text
 
-/** Without escapes, empty parameters, order and case, each of which makes no difference to some server. */
-const foldedQuery = (query: string): string =>
-  query
-    .split('&')
-    .map((pair) => unescaped(pair.replace(/^([^=]*)=$/, '$1')).toLowerCase())
-    .filter((pair) => pair !== '')
-    .sort()
-    .join('&')
+/** Without escapes, case and the `=` of an empty value, each of which makes no difference to some server. */
+const foldedPair = (pair: string): string => {
+  const text = pair.indexOf('=') === pair.length - 1 ? pair.slice(0, -1) : pair
+  return unescaped(text.replaceAll('+', ' ')).toLowerCase()
+}
 
-/** Short, and without the secrets that a query may have: it is a part of tags. No target has the mark, a fragment. */
-const digestOfQuery = (query: string): string =>
-  query === '' ? '' : `#${createHash('sha256').update(query).digest('base64url').slice(0, 22)}`
+/** To sort and decode all that fits into a URL would take milliseconds. */
+const maxFoldedQuery = 1_024
+
+/** Without order and empty parameters either; undefined where it is too long, however it is spelled. */
+const foldedQuery = (query: string): string | undefined => {
+  const pairs: string[] = []
+  let length = 0
+  for (const pair of query.split('&')) {
+    // An escape has three octets.
+    if (pair.length > 3 * maxFoldedQuery) return undefined
+    const text = pair === '' ? '' : foldedPair(pair)
+    if (text === '') continue
+    length += text.length + 1
+    if (length > maxFoldedQuery) return undefined
+    pairs.push(text)
+  }
+  return pairs.sort().join('&')
+}
+
+/**
+ * Short, and without the secrets that a query may have: it is a part of tags. No target has the mark, a fragment. All long queries of
+ * a path have the same: a write to one of them reaches the others too.
+ */
+const digestOfQuery = (query: string | undefined): string => {
+  if (query === undefined) return '#long'
+  return query === '' ? '' : `#${createHash('sha256').update(query).digest('base64url').slice(0, 22)}`
+}
 
 /** The same for targets that servers read as one by case, slashes, `;params` and escapes, and for some others. */
 export const foldedTarget = (target: string): string => {

@@ -58,7 +58,7 @@ describe('a target is folded', () => {
   })
 
   test('with a digest of its query, which may have secrets and be long', () => {
-    const form = foldedTarget(`/a?userPin=1234&b=${'x'.repeat(9_000)}`)
+    const form = foldedTarget(`/a?userPin=1234&b=${'x'.repeat(900)}`)
     expect(form).toMatch(/^\/a\?#[\w-]{22}$/)
     expect(foldedTarget('/a?userPin=1235')).not.toBe(foldedTarget('/a?userPin=1234'))
   })
@@ -70,4 +70,34 @@ describe('a target is folded', () => {
       expect(cost(() => foldedTarget(target), 50)).toBeLessThan(50)
     },
   )
+})
+
+describe('the form that all spellings of a target have', () => {
+  const limit = 1_024
+  const pairs = Array.from({ length: limit / 4 }, (_, at) => `p${String(at).padStart(2, 'x')}`.slice(0, 3))
+  const escaped = (text: string): string =>
+    text.replace(/[^&]/g, (letter) => `%${letter.charCodeAt(0).toString(16)}`)
+  const spelledOtherwise = (query: string): readonly string[] => [
+    query,
+    query.split('&').toReversed().join('&&&'),
+    escaped(query),
+    query.replaceAll('&', '=&').toUpperCase(),
+  ]
+  const formsOf = (query: string): ReadonlySet<string> =>
+    new Set(spelledOtherwise(query).map((spelling) => foldedTarget(`/a?${spelling}`)))
+
+  test('is one for a query as long as it is read to its end, and one for a query that is longer by one octet', () => {
+    const [form = '', ...others] = formsOf(pairs.join('&'))
+    expect(others).toEqual([])
+    expect(form).not.toBe('/a#long')
+    expect([...formsOf(`${pairs.join('&')}y`)]).toEqual(['/a?#long'])
+  })
+
+  test('is the same for all long queries of a path', () => {
+    const forms = ['a&', 'a=%41&', '%', `${'x'.repeat(limit)}`].map((text) =>
+      foldedTarget(`/a?${text.repeat(limit)}`),
+    )
+    expect(new Set(forms)).toEqual(new Set(['/a?#long']))
+    expect(foldedTarget(`/a?${'&'.repeat(8_000)}${'=&'.repeat(1_000)}`)).toBe('/a')
+  })
 })

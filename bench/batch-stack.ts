@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { buildOnce, buildSite, copyFolder } from '../test/real/wordpress/build-site.ts'
 import { copyCompanion } from '../test/real/wordpress/copy-companion.ts'
 import { copySite } from '../test/real/wordpress/copy-site.ts'
+import { compiledKept, takeSitePlace } from '../test/real/wordpress/site-places.ts'
 import type { Credential, Role } from '../test/real/wordpress/start-wordpress.ts'
 import { freePort } from '../test/support/ports.ts'
 import { type RunningProcess, startProcess, untilReady } from '../test/support/processes.ts'
@@ -67,10 +68,10 @@ const statement = (folder: string, sql: string): string[] => [
   ...['--user=root', '--execute', sql],
 ]
 
-async function startDatabase(folder: string, flush: Flush): Promise<RunningProcess> {
+async function startDatabase(folder: string, data: string, flush: Flush): Promise<RunningProcess> {
   const database = startProcess('mariadbd', [
     '--no-defaults',
-    `--datadir=${dataIn(folder)}`,
+    `--datadir=${data}`,
     `--socket=${socketIn(folder)}`,
     `--pid-file=${join(folder, 'db.pid')}`,
     `--innodb-flush-log-at-trx-commit=${flush}`,
@@ -84,8 +85,8 @@ async function startDatabase(folder: string, flush: Flush): Promise<RunningProce
   return database
 }
 
-const prepareFiles = (folder: string): Promise<void> =>
-  writeFile(join(folder, 'site/wp-config.php'), wordPressSettings(socketIn(folder)))
+const prepareFiles = (folder: string, site: string): Promise<void> =>
+  writeFile(join(site, 'wp-config.php'), wordPressSettings(socketIn(folder)))
 
 /** Fills a new database for the site of this folder: `fill` may run PHP in it. */
 export async function withNewDatabase(folder: string, fill: () => Promise<void>): Promise<void> {
@@ -93,8 +94,8 @@ export async function withNewDatabase(folder: string, fill: () => Promise<void>)
     ...['--no-defaults', `--datadir=${dataIn(folder)}`, '--auth-root-authentication-method=normal'],
     ...['--skip-test-db', '--user=root'],
   ])
-  await prepareFiles(folder)
-  const database = await startDatabase(folder, 2)
+  await prepareFiles(folder, join(folder, 'site'))
+  const database = await startDatabase(folder, dataIn(folder), 2)
   try {
     await fill()
   } finally {
@@ -140,25 +141,29 @@ export async function buildStack(): Promise<string> {
   })
 }
 
-/** Starts all of it in a new folder; `stop` ends it by its process ids and removes the folder. */
+/** Starts all of it with a copy of a built site; `stop` ends it by its process ids and removes the copy. */
 export async function startStack(settings: StackSettings): Promise<Stack> {
   const { flush, opcache, companion = {} } = settings
+  const built = settings.built ?? (await buildStack())
+  // The path of a socket has to be short.
   const folder = await mkdtemp(join(tmpdir(), 'trellis-stack-'))
+  const place = await takeSitePlace(built)
   const started: RunningProcess[] = []
   const stop = async (): Promise<void> => {
-    // The folder is removed at the end.
+    // The files are removed at the end.
     for (const program of [...started].reverse()) await program.stop(0)
     await rm(folder, { recursive: true, force: true })
+    await place.leave()
   }
   try {
-    const site = join(folder, 'site')
-    await copySite(settings.built ?? (await buildStack()), folder)
-    await prepareFiles(folder)
-    started.push(await startDatabase(folder, flush))
+    const site = join(place.folder, 'site')
+    await copySite(built, place.folder)
+    await prepareFiles(folder, site)
+    started.push(await startDatabase(folder, dataIn(place.folder), flush))
     const port = await freePort()
     const origin = `http://127.0.0.1:${port}`
     const publicUrl = settings.publicUrl ?? origin
-    const credentials = join(folder, 'credentials.json')
+    const credentials = join(place.folder, 'credentials.json')
     if (settings.companion !== undefined) await copyCompanion(site)
     await writeFile(
       join(folder, 'fpm.conf'),
@@ -170,6 +175,8 @@ export async function startStack(settings: StackSettings): Promise<Stack> {
       ...['--pdeathsig', 'TERM', 'php-fpm8.2'],
       ...['--nodaemonize', '--allow-to-run-as-root'],
       ...['-y', join(folder, 'fpm.conf'), '-d', `opcache.enable=${opcache ? 1 : 0}`],
+      // With the classes of large plugins PHP 8.2 dies of what it kept itself.
+      ...(opcache && settings.built === undefined ? compiledKept(site, 'server') : []),
     ])
     started.push(fpm)
     await untilReady(fpm, () => access(join(folder, 'fpm.sock')))

@@ -1,12 +1,12 @@
-import { existsSync } from 'node:fs'
-import { cp, mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { cp, mkdir, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePort } from '../../support/ports.ts'
 import { startProcess, untilReady } from '../../support/processes.ts'
-import { buildSite, sitesFolder } from './build-site.ts'
+import { buildSite } from './build-site.ts'
 import { copyCompanion, patientPushes } from './copy-companion.ts'
 import { copySite } from './copy-site.ts'
+import { compiledKept, takeSitePlace } from './site-places.ts'
 
 export type Credential = { readonly username: string; readonly password: string }
 export type Role = 'admin' | 'editor' | 'author' | 'subscriber'
@@ -66,7 +66,6 @@ export async function copyPlugins(names: readonly TestPlugin[], into: string): P
   await mkdir(into, { recursive: true })
   for (const name of names) await cp(join(here, 'plugins', `${name}.php`), join(into, `${name}.php`))
 }
-let copies = 0
 
 /**
  * Starts a fresh copy of the seeded site on a free port.
@@ -74,14 +73,13 @@ let copies = 0
  */
 export async function startWordPress(options: WordPressOptions = {}): Promise<WordPress> {
   const built = await buildSite()
-  await removeLeftOvers()
-  copies += 1
-  const folder = join(sitesFolder, `run-${process.pid}-${copies}`)
+  const { folder, leave } = await takeSitePlace(built)
   await copySite(built, folder)
-  const contents = join(folder, 'site/wp-content')
+  const site = join(folder, 'site')
+  const contents = join(site, 'wp-content')
   await copyPlugins(options.plugins ?? [], join(contents, 'mu-plugins'))
   await copyPlugins(options.inactivePlugins ?? [], join(contents, 'plugins'))
-  if (options.companion !== undefined) await copyCompanion(join(folder, 'site'))
+  if (options.companion !== undefined) await copyCompanion(site)
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
   const php = startProcess(
@@ -89,8 +87,9 @@ export async function startWordPress(options: WordPressOptions = {}): Promise<Wo
     [
       // php -S counts as a server: opcache.enable_cli does not switch it off.
       ...['-d', 'opcache.enable_cli=1', '-d', `opcache.enable=${options.opcache === false ? 0 : 1}`],
+      ...(options.opcache === false ? [] : compiledKept(site, 'server')),
       ...['-d', 'display_errors=0', '-d', 'log_errors=1'],
-      ...['-S', `127.0.0.1:${port}`, '-t', join(folder, 'site'), router],
+      ...['-S', `127.0.0.1:${port}`, '-t', site, router],
     ],
     {
       env: {
@@ -104,7 +103,7 @@ export async function startWordPress(options: WordPressOptions = {}): Promise<Wo
   const stop = async (): Promise<void> => {
     // Nothing is kept: no need for a graceful end, which takes php -S a second.
     await php.stop(0)
-    await rm(folder, { recursive: true, force: true })
+    await leave()
   }
   const restRoot = `${origin}/index.php/wp-json`
   try {
@@ -121,16 +120,5 @@ export async function startWordPress(options: WordPressOptions = {}): Promise<Wo
     await readFile(join(folder, 'credentials.json'), 'utf8'),
   )
   const database = join(folder, 'database/site.sqlite')
-  const site = join(folder, 'site')
   return { origin, restRoot, credentials, pid: php.pid, database, site, log: php.output, stop }
-}
-
-/** Copies of runs whose process is gone. */
-async function removeLeftOvers(): Promise<void> {
-  for (const name of await readdir(sitesFolder)) {
-    const owner = /^run-(\d+)-/.exec(name)?.[1]
-    if (owner !== undefined && !existsSync(`/proc/${owner}`)) {
-      await rm(join(sitesFolder, name), { recursive: true, force: true })
-    }
-  }
 }

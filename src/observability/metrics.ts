@@ -1,4 +1,4 @@
-import { AggregatorRegistry, collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
+import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { WorkersStatus } from '../cluster/worker-link.ts'
 import type { ReceiverStatus } from '../downstream/events.ts'
 import type { Upstream } from '../upstream/upstream.ts'
@@ -301,15 +301,20 @@ const startTime = {
   aggregator: 'min',
 } as const
 
-const addProcessMetrics = (registry: Registry): void => {
-  collectDefaultMetrics({ register: registry })
-  for (const name of [...misnamed, startTime.name]) registry.removeSingleMetric(name)
-  new Gauge({ ...startTime, registers: [registry] }).set(performance.timeOrigin / 1000)
+let ofProcess: Registry | undefined
+/** Made once: what prom-client starts to observe the event loop and the collector never ends, and the gateways of a process share it. */
+const processRegistry = (): Registry => {
+  if (ofProcess !== undefined) return ofProcess
+  ofProcess = new Registry()
+  collectDefaultMetrics({ register: ofProcess })
+  for (const name of [...misnamed, startTime.name]) ofProcess.removeSingleMetric(name)
+  new Gauge({ ...startTime, registers: [ofProcess] }).set(performance.timeOrigin / 1000)
+  return ofProcess
 }
 
 export const createMetrics = (options: MetricsOptions) => {
-  const { families, registry } = createRegistry(caps)
-  if (options.processMetrics) addProcessMetrics(registry)
+  const { families, registry: own } = createRegistry(caps)
+  const registry = options.processMetrics ? Registry.merge([own, processRegistry()]) : own
   const registries = { prometheus: registry, openmetrics: openMetricsOf(registry) }
   families.buildInfo.series({ version: options.version, node: process.version }).value = 1
   // The configuration at the start was good.

@@ -330,11 +330,11 @@ test('clients that hold as many compressed responses as they can leave some for 
   expect(got.map(({ headers }) => headers['content-encoding'])).toEqual(['gzip', 'gzip', 'gzip'])
 })
 
-test('five hundred requests at once get whole responses, compressed or not', async () => {
+test('two hundred requests at once get whole responses, compressed or not', async () => {
   const long = page.repeat(10)
   origin.script = (_, wire) => wire.respond({ headers: html, content: long })
   const all = await Promise.all(
-    Array.from({ length: 500 }, (_, i) => ask(`${i % 2 === 0 ? '/passed' : '/ruled'}/flood-${i}`, gzip)),
+    Array.from({ length: 200 }, (_, i) => ask(`${i % 2 === 0 ? '/passed' : '/ruled'}/flood-${i}`, gzip)),
   )
   const wrong = all.filter(
     ({ bytes, headers }) =>

@@ -52,7 +52,7 @@ describe('a minute with an anonymous request each four seconds', () => {
     ['GET', '/?doing_wp_cron'],
     ['GET', '/wp-cron.php?a=1'],
   ])('%s %s leaves 98 of 100 reads hits', async (method, path) => {
-    const pages = Array.from({ length: 10 }, (_, at) => `/wp-json/wp/v2/posts?page=${at + 1}`)
+    const pages = Array.from({ length: 4 }, (_, at) => `/wp-json/wp/v2/posts?page=${at + 1}`)
     for (const page of pages) await ask(page)
     const reads: boolean[] = []
     const readAll = async (): Promise<void> => {
@@ -63,7 +63,7 @@ describe('a minute with an anonymous request each four seconds', () => {
       await ask(path, { method })
       for (let round = 0; round < 8; round += 1) await readAll()
     }
-    expect(reads.length).toBe(1_200)
+    expect(reads.length).toBe(480)
     expect(reads.filter(Boolean).length / reads.length).toBeGreaterThanOrEqual(0.98)
   })
 })

@@ -122,7 +122,7 @@ describe('a limit of an open service counts every spelling that a server may rea
       fc.asyncProperty(letters('blog'), slash, letters('wp-login.php'), end, async (...parts) => {
         expect(await statusOf('POST', `/${parts.join('')}`)).toBe(429)
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     )
   })
 })

@@ -8,7 +8,7 @@ import { storedAt } from '../stored-at.ts'
 
 // What another process has purged is carried out in one turn, before it is acknowledged: how much is done with each counts.
 
-const many = 2_000
+const many = 1_000
 const policy = safePolicy({ staleIfErrorMs: 60_000 })
 
 const filled = async () => {

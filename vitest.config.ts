@@ -11,7 +11,7 @@ useRunFolder()
  */
 const filesOf = (ending: string): string => `test/**/*.${ending}.test.ts`
 
-/** Clients in numbers, for a time: what is measured there is measured beside nothing else. */
+/** Clients in numbers, and turns of the event loop: what is measured there has a processor of its own. */
 const load = 'test/load/**/*.test.ts'
 
 const project = (
@@ -53,10 +53,10 @@ export default defineConfig({
       // Most of both wait: for timeouts, drains and slow clients, for PHP and Redis. One project, since each has its own workers.
       project(
         'long and real',
-        { order: 1, workers: 4 },
+        { order: 1, workers: 6 },
         { include: [filesOf('long'), filesOf('real')], exclude: [load] },
       ),
-      project('load', { order: 2, workers: 1 }, { include: [load], exclude: [filesOf('nightly')] }),
+      project('load', { order: 2, workers: 2 }, { include: [load], exclude: [filesOf('nightly')] }),
       // Not even found by its name where only a part of the tests runs.
       ...(isAll ? [project('nightly', { order: 3, workers: 1 }, { include: [filesOf('nightly')] })] : []),
     ],

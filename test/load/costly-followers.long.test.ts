@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { rowsOf } from '../../support/breadth.ts'
-import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
-import { longestTurn, reportsLongTurns } from '../../support/long-turns.ts'
-import { type Origin, pause, type Script, startOrigin } from '../../support/origin.ts'
+import { rowsOf } from '../support/breadth.ts'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { longestTurn, reportsLongTurns } from '../support/long-turns.ts'
+import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
 
 // Thousands of readers of one response: whatever happens to it, no turn of the event loop is as long as their number would make it.
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { filled } from '../../support/costly-bodies.ts'
-import { siteService } from '../../support/gateway.ts'
-import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
-import { longestTurn, reportsLongTurns } from '../../support/long-turns.ts'
-import { type Origin, pause, startOrigin } from '../../support/origin.ts'
+import { filled } from '../support/costly-bodies.ts'
+import { siteService } from '../support/gateway.ts'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { longestTurn, reportsLongTurns } from '../support/long-turns.ts'
+import { type Origin, pause, startOrigin } from '../support/origin.ts'
 
 // The items of a batch, and their responses, are read in turns of the event loop: in processor time.
 

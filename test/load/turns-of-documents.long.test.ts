@@ -2,12 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { siteService } from '../../support/gateway.ts'
-import { type GatewayProcess, startGatewayProcess } from '../../support/gateway-process.ts'
-import { documentOf, grouped, indexOf, type Routes, routesOf } from '../../support/large-documents.ts'
-import { longestTurn, reportsLongTurns } from '../../support/long-turns.ts'
-import { type Origin, pause, startOrigin } from '../../support/origin.ts'
-import { programPid } from '../../support/processes.ts'
+import { siteService } from '../support/gateway.ts'
+import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { documentOf, grouped, indexOf, type Routes, routesOf } from '../support/large-documents.ts'
+import { longestTurn, reportsLongTurns } from '../support/long-turns.ts'
+import { type Origin, pause, startOrigin } from '../support/origin.ts'
+import { programPid } from '../support/processes.ts'
 
 // What plugins announce in the index of a site, and what a document describes, is read in turns of the event loop: in processor time.
 

@@ -5,6 +5,7 @@ import type { CachePolicy } from '../src/cache/decide-caching.ts'
 import { systemClock } from '../src/clock.ts'
 import { unlimited } from '../src/http/bounds/byte-budget.ts'
 import type { GatewayResponse } from '../src/http/message.ts'
+import { Redaction } from '../src/http/redaction.ts'
 import { createRouter } from '../src/service/router.ts'
 import type { Found } from '../src/service/row.ts'
 import { siteRows } from '../src/wordpress/routes/route-table.ts'
@@ -89,6 +90,7 @@ const cache = new Cache({
   admission: 'always',
   compression: { codings: [], minBytes: 1024 },
   clock: systemClock,
+  redaction: new Redaction(),
   report: () => undefined,
 })
 

@@ -13,6 +13,7 @@ import { checkConfig } from '../src/gateway/load-config.ts'
 import { type BuiltService, buildService, closeServices } from '../src/gateway/snapshot/build-service.ts'
 import { unlimited } from '../src/http/bounds/byte-budget.ts'
 import { headerValue } from '../src/http/headers/header-lines.ts'
+import { Redaction } from '../src/http/redaction.ts'
 import { createMetrics } from '../src/observability/metrics.ts'
 
 /** What came back: all that a reader could tell an old state by. */
@@ -95,12 +96,14 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
   if (site === undefined) throw new Error('no embedded site')
   const { config, site: service } = await configOf(site.origin)
   const metrics = createMetrics({ configHash: 'trace', version: 'trace', processMetrics: false })
+  const redaction = new Redaction()
   const cache = new Cache({
     maxHeapBytes: Number.POSITIVE_INFINITY,
     ...config.cache,
     compression: { codings: [], minBytes: 0 },
     budget: () => unlimited,
     clock,
+    redaction,
     report: () => {},
   })
   const context: HandleDeps = {
@@ -127,6 +130,7 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
     metrics,
     budget: () => unlimited,
     mayRemember: () => true,
+    redaction,
   })
   await untilLearned(built.service)
   const watched = counted(built.service)

@@ -37,10 +37,7 @@ const defaultFile = './trellis.yaml'
 // Loaded by the commands that need them: `check`, `schema` and `--help` start without a gateway.
 const gateways = () => import('./workers.ts')
 const upstreamReports = () => import('./gateway/upstream-issues.ts')
-const explanations = async () => ({
-  ...(await import('./gateway/explain.ts')),
-  ...(await import('./gateway/explain-sentences.ts')),
-})
+const explanations = () => import('./gateway/explain.ts')
 
 ignoreUserSignals(isWorker() ? undefined : stderr)
 handleOutputErrors({ stdout, stderr, exit: (code) => process.exit(code) })
@@ -80,9 +77,8 @@ const common = {
   driftReport: async (config) => (await upstreamReports()).driftReport(config),
   documentHints: async (config) => (await import('./openapi/hints.ts')).documentHints(config),
   explain: async (config, request, learn) => {
-    const { explain, explainLearned, explanationSentences } = await explanations()
-    const explanation = await (learn ? explainLearned : explain)(config, request)
-    return { inWords: explanationSentences(request, explanation), ...explanation }
+    const { explain, explainLearned } = await explanations()
+    return (learn ? explainLearned : explain)(config, request)
   },
 } satisfies Partial<CliPorts>
 

@@ -1,5 +1,6 @@
 import { type Clock, readClock } from '../clock.ts'
 import type { ByteBudget } from '../http/bounds/byte-budget.ts'
+import type { Redaction } from '../http/redaction.ts'
 import { type BuildReport, Builds } from './builds.ts'
 import type { BuildReading, CacheRead, Forward } from './cache-read.ts'
 import { type CacheEntry, type EntryOrder, listEntries } from './entries.ts'
@@ -35,6 +36,7 @@ export type CacheOptions = {
   /** Bounds the memory for responses that are still arriving. */
   readonly budget: ByteBudget
   readonly clock: Clock
+  readonly redaction: Redaction
   readonly report: (event: CacheEvent) => void
 }
 
@@ -54,7 +56,7 @@ export class Cache {
   readonly verification: ReturnType<typeof createVerification>
 
   constructor(options: CacheOptions) {
-    const { clock, report, budget, maxEntryBytes, lease, tier } = options
+    const { clock, redaction, report, budget, maxEntryBytes, lease, tier } = options
     this.#options = options
     const log = this.#log
     const builds = new Builds(clock.now)
@@ -101,9 +103,10 @@ export class Cache {
       fetches,
       builds,
       clock,
+      redaction,
       report,
     })
-    this.verification = createVerification({ store, log, quarantined, lease, clock })
+    this.verification = createVerification({ store, log, quarantined, lease, clock, redaction })
   }
 
   /** Without a promise when it is a hit; otherwise through `forward`. Rejects with what `forward` rejects with. */
@@ -185,7 +188,8 @@ export class Cache {
 
   /** Largest or oldest first; for the admin side. */
   entries(order: EntryOrder, limit: number): readonly CacheEntry[] {
-    return listEntries(this.#store, order, limit, readClock(this.#options.clock))
+    const { clock, redaction } = this.#options
+    return listEntries(this.#store, order, limit, readClock(clock), redaction)
   }
 
   stats(): { readonly entries: number; readonly bytes: number; readonly tags: number } {

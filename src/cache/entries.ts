@@ -1,5 +1,5 @@
 import type { Moment } from '../clock.ts'
-import { redactTarget } from '../http/targets.ts'
+import type { Redaction } from '../http/redaction.ts'
 import { partsOfKey, shownTags } from './cache-key.ts'
 import { currentAgeMs, lifetimeAt } from './policy/reuse.ts'
 import type { MemoryStore } from './store/memory-store.ts'
@@ -12,14 +12,14 @@ export type EntryOrder = 'bytes' | 'hits' | 'age'
 
 const seconds = (milliseconds: number): number => Math.floor(milliseconds / 1000)
 
-const entryOf = (stored: StoredResponse, at: Moment) => {
+const entryOf = (stored: StoredResponse, at: Moment, redaction: Redaction) => {
   const { service, host, target, partition } = partsOfKey(stored.key)
   const ageMs = currentAgeMs(stored, at)
   return {
     service,
     /** '' where responses are the same for all hosts of the service. */
     host,
-    target: redactTarget(target),
+    target: redaction.target(target),
     partition: partition === 'public' ? ('public' as const) : ('credential' as const),
     status: stored.status,
     bytes: stored.bytes,
@@ -28,7 +28,7 @@ const entryOf = (stored: StoredResponse, at: Moment) => {
     /** Negative when it is stale. */
     ttlSeconds: seconds(lifetimeAt(stored, at) - ageMs),
     vary: stored.varyNames,
-    tags: shownTags(stored.tags, [stored.key]),
+    tags: shownTags(stored.tags, [stored.key]).map((tag) => redaction.target(tag)),
   }
 }
 
@@ -47,6 +47,7 @@ export const listEntries = (
   order: EntryOrder,
   limit: number,
   at: Moment,
+  redaction: Redaction,
 ): readonly CacheEntry[] => {
   const rankOf = rank[order]
   const candidates = store.all().flatMap((entry) => entry.variants.map((stored) => ({ entry, stored })))
@@ -55,5 +56,5 @@ export const listEntries = (
     if (listed.length === limit) break
     if (store.currentVariants(entry).includes(stored)) listed.push(stored)
   }
-  return listed.map((stored) => entryOf(stored, at))
+  return listed.map((stored) => entryOf(stored, at, redaction))
 }

@@ -1,6 +1,6 @@
 import { type Clock, readClock } from '../clock.ts'
 import { varyKey } from '../http/headers/caching-headers.ts'
-import { redactTarget } from '../http/targets.ts'
+import type { Redaction } from '../http/redaction.ts'
 import { partsOfKey, targetKeyOf } from './cache-key.ts'
 import { currentAgeMs, type Lease, lifetimeAt } from './policy/reuse.ts'
 import type { InvalidationLog } from './store/invalidation-log.ts'
@@ -26,10 +26,12 @@ type VerificationOptions = {
   readonly quarantined: QuarantinedTags
   readonly lease: Lease | undefined
   readonly clock: Clock
+  readonly redaction: Redaction
 }
 
 /** Which stored responses can be fetched again for a comparison, and what such a comparison is worth. */
-export const createVerification = ({ store, log, quarantined, lease, clock }: VerificationOptions) => {
+export const createVerification = (options: VerificationOptions) => {
+  const { store, log, quarantined, lease, clock, redaction } = options
   /** Would an anonymous GET get it now? */
   const isServed = (stored: StoredResponse): boolean => {
     const at = readClock(clock)
@@ -44,7 +46,7 @@ export const createVerification = ({ store, log, quarantined, lease, clock }: Ve
     return (
       partition === 'public' &&
       // A query with a secret was the client's.
-      redactTarget(target) === target &&
+      redaction.isShown(target) &&
       verifiedStatuses.has(stored.status) &&
       !stored.validateAlways &&
       stored.content.length <= longestVerified &&

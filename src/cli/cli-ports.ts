@@ -3,7 +3,7 @@ import type { DrainStart } from '../cluster/worker-link.ts'
 import type { Config } from '../config/config.ts'
 import type { ConfigResult } from '../config/load.ts'
 import type { Check } from '../gateway/doctor.ts'
-import type { ExplainedRequest, Explanation } from '../gateway/explain.ts'
+import type { ExplainedRequest, Explanation } from '../gateway/explain-sentences.ts'
 import type {
   RouteReport,
   ServiceDrift,

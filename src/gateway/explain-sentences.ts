@@ -1,4 +1,18 @@
-import type { ExplainedRequest, Explanation } from './explain.ts'
+import type { RequestHeaders } from '../http/headers/header-lines.ts'
+
+/** The request to explain; it is not sent. */
+export type ExplainedRequest = {
+  readonly method: string
+  /** URL, or path and query, on the public side. */
+  readonly target: string
+  /** Lower-case names. */
+  readonly headers: RequestHeaders
+  /** Absent: the request has none, or it is not part of what is explained. */
+  readonly content?: Buffer | undefined
+}
+
+/** What would happen, aspect by aspect, in the order in which it is decided. */
+export type Explanation = Readonly<Record<string, unknown>>
 
 const listText = (values: readonly string[], max: number): string => {
   const more = values.length - max

@@ -18,6 +18,7 @@ import { usualWriteSteps } from '../exchange/events.ts'
 import { credentialHeadersOf, keyedHeadersOf } from '../http/headers/credential-headers.ts'
 import { type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import { isKeyedByContent, routedMethods } from '../http/methods.ts'
+import { Redaction } from '../http/redaction.ts'
 import { type Canonical, canonicalOf } from '../service/canonical.ts'
 import type { Contract, Invalid } from '../service/contract.ts'
 import { decide, isAccessWrite, isAccessWriteByContent } from '../service/decide.ts'
@@ -31,28 +32,17 @@ import {
   type PublicTargets,
 } from './admin/public-targets.ts'
 import { contractOf } from './contracts.ts'
+import { type ExplainedRequest, type Explanation, explanationSentences } from './explain-sentences.ts'
 import { withoutRoot } from './snapshot/build-service.ts'
 import { withAskedServices } from './upstream-issues.ts'
-
-/** The request to explain; it is not sent. */
-export type ExplainedRequest = {
-  readonly method: string
-  /** URL, or path and query, on the public side. */
-  readonly target: string
-  /** Lower-case names. */
-  readonly headers: RequestHeaders
-  /** Absent: the request has none, or it is not part of what is explained. */
-  readonly content?: Buffer | undefined
-}
-
-/** What would happen, aspect by aspect, in the order in which it is decided. */
-export type Explanation = Readonly<Record<string, unknown>>
 
 type Sender = {
   readonly headers: RequestHeaders
   readonly content: Buffer | undefined
   readonly identity: Identity | undefined
   readonly host: string
+  /** An explanation is copied into tickets. */
+  readonly redaction: Redaction
 }
 
 const jsonType = 'application/json'
@@ -77,7 +67,7 @@ const storedAs = (
   match: Found | undefined,
   canonical: Canonical,
   partition: string,
-  host: string,
+  { host, redaction }: Sender,
 ): Explanation => {
   const rowTags = contract.tagger.storedTags(match, canonical.arguments, nothingYet)
   const { target, sendsUndeclared } = canonical
@@ -85,8 +75,8 @@ const storedAs = (
   const key = targetKey(service.name, target)
   const tags = requestTags(contract, rowTags, { service: service.name, target, isPublic, sendsUndeclared })
   return {
-    cacheKey: [service.name, target, partition, ...(host === '' ? [] : [host])].join(', '),
-    tags: shownTags(tags, [key]),
+    cacheKey: [service.name, redaction.target(target), partition, ...(host === '' ? [] : [host])].join(', '),
+    tags: shownTags(tags, [key]).map((tag) => redaction.target(tag)),
     ...(isPublic ? forDownstream(service, contract, [key, ...tags]) : {}),
   }
 }
@@ -105,7 +95,11 @@ const mayInvalidate = (
   method: string,
   match: Found | undefined,
   { target }: Canonical,
-): readonly string[] => (hasRoutes ? tagger.writtenTags(match, () => undefined, method, undefined) : [target])
+  redaction: Redaction,
+): readonly string[] => {
+  const tags = hasRoutes ? tagger.writtenTags(match, () => undefined, method, undefined) : [target]
+  return tags.map((tag) => redaction.target(tag))
+}
 
 /** The headers that make a request credentialed, beside Authorization; `harmlessHeaders` can name them. */
 const credentialsIn = (
@@ -177,8 +171,9 @@ const cachingOf = (
   method: string,
   matching: Matching,
   canonical: Canonical,
-  { headers, content, identity, host }: Sender,
+  sender: Sender,
 ): Explanation => {
+  const { headers, content, identity } = sender
   const { policy, query, uncacheable, meaning } = canonical
   const match = matching.kind === 'found' ? matching : undefined
   const decision = decide(contract, policy, {
@@ -202,7 +197,7 @@ const cachingOf = (
         profile: policy.profile,
         stepsOfAWrite: usualWriteSteps.whole.join(', '),
         stepsOfAStreamedWrite: usualWriteSteps.streamed.join(', '),
-        mayInvalidate: mayInvalidate(contract, method, match, canonical),
+        mayInvalidate: mayInvalidate(contract, method, match, canonical, sender.redaction),
         ...spared(service, services, contract, method, matching.path, query),
       }
     case 'read':
@@ -213,7 +208,7 @@ const cachingOf = (
         rule,
         ...feedOf(service, policy),
         profile: policy.profile,
-        ...storedAs(service, contract, match, canonical, decision.caching.partition, host),
+        ...storedAs(service, contract, match, canonical, decision.caching.partition, sender),
         stepsOfAHit: usualSteps.hit.join(', '),
         stepsOfAMiss: usualSteps.miss.join(', '),
         ...(isKeyedByContent(method) ? { contentInTheKey: 'as sent; this explanation has none' } : {}),
@@ -296,7 +291,7 @@ const routed = (
   if (matching.kind === 'options')
     return { ...row, answer: contract.options === 'own' ? 'schema of the route' : 'passed on' }
   const { endpoint } = matching
-  const { headers } = sender
+  const { headers, redaction } = sender
   const challenge = contract.challenge?.(endpoint, headers, query)
   if (challenge !== undefined) {
     const lacking = challenge === 'Bearer' ? 'no bearer token' : `no ${challenge} credential`
@@ -307,7 +302,7 @@ const routed = (
   return {
     ...row,
     ...contract.describe(endpoint),
-    canonicalTarget: canonical.target,
+    canonicalTarget: redaction.target(canonical.target),
     ...undeclaredOf(canonical),
     ...(canonical.meaning === undefined ? {} : { operation: canonical.meaning.operation }),
     ...(matching.row.handledBy === 'upstream'
@@ -365,10 +360,10 @@ const unroutedMethod = (method: string): string | undefined => {
   return `400: no HTTP method has this name${routedMethods.includes(method.toUpperCase()) ? '; methods are in capitals' : ''}`
 }
 
-/** Explains a request to one of the services with the functions that decide about requests. */
-export const explainAt = async (
+const decided = async (
   targets: PublicTargets,
   { method, target, headers, content }: ExplainedRequest,
+  redaction: Redaction,
 ): Promise<Explanation> => {
   const unrouted = unroutedMethod(method)
   if (unrouted !== undefined) return { refused: unrouted }
@@ -397,9 +392,23 @@ export const explainAt = async (
     ...service,
     method: route.method,
     ...explanation,
-    ...routed(config, services, contract, route, query, { headers, content, identity, host }),
+    ...routed(config, services, contract, route, query, { headers, content, identity, host, redaction }),
   }
 }
+
+/** Explains a request to one of the services with the functions that decide about requests, in words and by aspects. */
+export const explainAt = async (
+  targets: PublicTargets,
+  request: ExplainedRequest,
+  redaction: Redaction,
+): Promise<Explanation> => {
+  const explanation = await decided(targets, request, redaction)
+  const target = redaction.target(request.target)
+  return { inWords: explanationSentences({ method: request.method, target }, explanation), ...explanation }
+}
+
+const declaredIn = (services: readonly Pick<AskedService, 'contract'>[]): Redaction =>
+  new Redaction(services.flatMap(({ contract }) => contract.keyParameters))
 
 /** No key: the ones of a URL are not fetched without `--upstreams`. */
 const noKeys = '{"keys":[]}'
@@ -413,22 +422,18 @@ const accessAlone = async ({ name, access }: ServiceConfig): Promise<Access | un
 
 /** Explains a request from the configuration alone, without an upstream. */
 export const explain = async (config: Config, request: ExplainedRequest): Promise<Explanation> => {
-  const services = config.services.map(async (service) => ({
+  const building = config.services.map(async (service) => ({
     config: service,
     contract: await contractOf(service, config.limits),
     access: await accessAlone(service),
   }))
-  return explainAt(createPublicTargets(await Promise.all(services), config.publicUrl), request)
+  const services = await Promise.all(building)
+  return explainAt(createPublicTargets(services, config.publicUrl), request, declaredIn(services))
 }
 
 /** The same with the routes that upstreams announce and the keys of issuers; fetches each once. */
 export const explainLearned = (config: Config, request: ExplainedRequest): Promise<Explanation> =>
-  withAskedServices(config.services, config, (checkedServices) =>
-    explainAt(
-      createPublicTargets(
-        checkedServices.map(({ built }) => built),
-        config.publicUrl,
-      ),
-      request,
-    ),
-  )
+  withAskedServices(config.services, config, (checkedServices) => {
+    const services = checkedServices.map(({ built }) => built)
+    return explainAt(createPublicTargets(services, config.publicUrl), request, declaredIn(services))
+  })

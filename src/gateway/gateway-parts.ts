@@ -35,8 +35,8 @@ export const createGatewayParts = async (config: Config, options: GatewayOptions
   const { worker } = options
   const current = new CurrentSnapshot(config)
   const observation = await startObservation(config, options, clock)
-  const { logger, metrics } = observation
-  const storage = await createStorage({ config, clock, current, logger, metrics, worker })
+  const { logger, metrics, redaction } = observation
+  const storage = await createStorage({ config, clock, current, logger, metrics, redaction, worker })
   const { membership, buffered, cache, writes, downstreams, coherence, broadcast } = storage
   const publicSide = createPublicSide({ config, current, logger, metrics, buffered })
   const warmer = createWarmer({
@@ -64,11 +64,11 @@ export const createGatewayParts = async (config: Config, options: GatewayOptions
 /** What each configuration snapshot is built from, beside its configuration. */
 export const lastingPartsOf = (parts: GatewayParts, publicUrl: string): LastingParts => {
   const { clock, observation, options, storage, publicSide, feeds, status } = parts
-  const { logger, metrics, sampled, watches } = observation
+  const { logger, metrics, redaction, sampled, watches } = observation
   const { buffered, cache, writes, coherence, downstreams, broadcast, membership } = storage
   const { inFlight, port, revocations, unread, websockets } = publicSide
   return {
-    ...{ clock, logger, metrics, sampled, cache, buffered, publicUrl },
+    ...{ clock, logger, metrics, redaction, sampled, cache, buffered, publicUrl },
     ...{ inFlight, revocations, unread, websockets },
     cacheContext: { cache, writes, budget: buffered.budget, partitionOf: createPartitions() },
     writeRegistryFor: (config) => broadcast.writeRegistryFor(config),

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReloadOutcome } from '../admin/operator.ts'
 import type { DrainStart } from '../cluster/worker-link.ts'
 import { ratePerSecond } from '../config/quantities.ts'
-import { redactTarget } from '../http/targets.ts'
 import { AdminSide } from './admin/admin-side.ts'
 import { within } from './closing.ts'
 import type { Gateway } from './gateway-options.ts'
@@ -14,7 +13,7 @@ import { reloadEverywhere, serveWorkers, workersOf } from './workers.ts'
 const urlHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 const startVerifier = ({ config, current, observation, options, operatorCache, storage }: GatewayParts) => {
-  const { history, logger, metrics } = observation
+  const { history, logger, metrics, redaction } = observation
   const processes = options.worker === undefined ? 1 : workersOf(config)
   return createVerifier({
     verification: storage.cache.verification,
@@ -22,9 +21,9 @@ const startVerifier = ({ config, current, observation, options, operatorCache, s
     broadcastMs: config.cache.shared.leaseMs,
     begin: () => current.beginOwnRequest(),
     report: metrics.observe.exchange,
-    differed: dropDiffering({ cache: operatorCache, history, logger }),
+    differed: dropDiffering({ cache: operatorCache, history, logger, redaction }),
     varies: ({ service, target }) =>
-      logger.info({ service, target: redactTarget(target) }, 'verified-varies'),
+      logger.info({ service, target: redaction.target(target) }, 'verified-varies'),
   })
 }
 

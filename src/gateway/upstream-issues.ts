@@ -4,6 +4,7 @@ import { GatewayError } from '../errors.ts'
 import { unlimited } from '../http/bounds/byte-budget.ts'
 import { cacheControlOf } from '../http/headers/caching-headers.ts'
 import { headerValue } from '../http/headers/header-lines.ts'
+import { Redaction } from '../http/redaction.ts'
 import type { Log } from '../observability/logger.ts'
 import { createMetrics } from '../observability/metrics.ts'
 import type {
@@ -72,6 +73,7 @@ const ask = async (service: ServiceConfig, config: Config): Promise<CheckedServi
     metrics: { ...metrics, observe: { ...metrics.observe, discovery } },
     budget: () => unlimited,
     mayRemember: () => true,
+    redaction: new Redaction(),
   })
   // Wait for the request that building has started.
   await built.upstreamRoutes?.refresh()

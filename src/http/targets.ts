@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { isCredentialParameter } from './headers/credential-headers.ts'
 
 /** The host of an authority as hosts are compared: lower case, without port and final dot (RFC 9110 §4.2.3). */
 export const hostOf = (authority: string): string => {
@@ -106,31 +105,6 @@ export const pathReadings = (path: string): readonly string[] => {
 export const folded = (path: string): string => {
   if (severalReadings.test(path)) return trimmed(withoutParameters(withSlashes(decodedButSlashes(path))))
   return untrimmed.test(path) ? trimmed(path) : path
-}
-
-/** A name that cannot be decoded may mean a secret to the upstream. */
-const isSecret = (name: string, secrets: readonly string[]): boolean => {
-  try {
-    const decoded = decodeURIComponent(name.replaceAll('+', ' '))
-    if (secrets.includes(decoded)) return true
-    return isCredentialParameter(decoded) || /^code$|token$/i.test(decoded)
-  } catch {
-    return true
-  }
-}
-
-/** A target without secrets: it hides the values of parameters that are secret by their name, or that the service declares as secret. */
-export const redactTarget = (target: string, secrets: readonly string[] = []): string => {
-  const at = target.indexOf('?')
-  if (at === -1) return target
-  const pairs = target
-    .slice(at + 1)
-    .split('&')
-    .map((pair) => {
-      const [name = ''] = pair.split('=', 1)
-      return name !== pair && isSecret(name, secrets) ? `${name}=[redacted]` : pair
-    })
-  return `${target.slice(0, at + 1)}${pairs.join('&')}`
 }
 
 /** Path and query of a target; the query is '' where it has none, or an empty one. */

@@ -7,7 +7,7 @@ import { traceContextOf } from '../http/headers/forwardable-headers.ts'
 import { headerValues, type RequestHeaders, requestHeader } from '../http/headers/header-lines.ts'
 import type { ResponseHead } from '../http/message.ts'
 import { methodName } from '../http/methods.ts'
-import { redactTarget } from '../http/targets.ts'
+import type { Redaction } from '../http/redaction.ts'
 import type { Metrics } from './metrics.ts'
 
 /** A line of the access log. The members that show what the client sent are there only when the configuration asks for them. */
@@ -32,7 +32,7 @@ export type AccessLine = {
   readonly bytes?: number | undefined
   /** Requests that this line stands for, where hits are sampled. */
   readonly weight?: number | undefined
-  /** Path and query as received; values of parameters that are secrets by their name are hidden. */
+  /** Path and query as received; values of parameters that are secrets, by their name or as a service declares, are hidden. */
   readonly path?: string | undefined
   /** Address of the client, or the network that it is in. */
   readonly client?: string | undefined
@@ -46,6 +46,7 @@ type AccessLogOptions = Omit<Config['log']['access'], 'requests'> & {
   readonly mode: 'all' | 'sample'
   /** Share of hits that get a line, above 0. */
   readonly sampleHits: number
+  readonly redaction: Redaction
   write(line: AccessLine): void
 }
 
@@ -94,11 +95,11 @@ type ShownLine = Pick<AccessLine, 'path' | 'client' | 'userAgent'>
 
 /** Makes the members that show what the client sent. */
 const createShown =
-  ({ path, client, userAgent }: AccessLogOptions) =>
-  (address: string, target: string, headers: RequestHeaders, secrets: readonly string[] = []): ShownLine => {
+  ({ path, client, userAgent, redaction }: AccessLogOptions) =>
+  (address: string, target: string, headers: RequestHeaders): ShownLine => {
     const agent = userAgent ? requestHeader(headers, 'user-agent') : undefined
     return {
-      path: path ? printable(redactTarget(target, secrets).replaceAll(' ', '?'), longestPath) : undefined,
+      path: path ? printable(redaction.target(target).replaceAll(' ', '?'), longestPath) : undefined,
       client: client === 'none' ? undefined : client === 'full' ? address : addressNetwork(address),
       userAgent: agent === undefined ? undefined : printable(agent, longestAgent),
     }
@@ -147,10 +148,8 @@ export const createAccessLog = (options: AccessLogOptions): AccessLog => {
       const weight = weightOf(context.record.cache)
       if (weight === undefined) return
       const line = lineOf(context, responded, mode === 'all' ? undefined : weight)
-      const { client, request, record, service } = context
-      const more = showsClient
-        ? shown(client.address, request.target, request.headers, service.contract.keyParameters)
-        : undefined
+      const { client, request, record } = context
+      const more = showsClient ? shown(client.address, request.target, request.headers) : undefined
       const target = options.target ? record.target : undefined
       write(more === undefined && target === undefined ? line : { ...line, ...more, target })
     },
@@ -207,6 +206,7 @@ export const startWatches = async (
   parts: {
     readonly lines: { info(line: AccessLine, message: string): void }
     readonly metrics: Metrics
+    readonly redaction: Redaction
     readonly version: string
   },
 ): Promise<{
@@ -217,7 +217,7 @@ export const startWatches = async (
   close(): Promise<void>
 }> => {
   const { log, tracing } = config
-  const { lines, metrics, version } = parts
+  const { lines, metrics, redaction, version } = parts
   const { requests, ...members } = log.access
   const accessLog =
     requests === 'none'
@@ -226,6 +226,7 @@ export const startWatches = async (
           ...members,
           mode: requests,
           sampleHits: log.sampleHits,
+          redaction,
           write: (line) => lines.info(line, 'request'),
         })
   const access = accessLog === undefined ? [] : [accessLog]

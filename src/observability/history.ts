@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { ExchangeEvent, ExchangeFinishedEvent, WriteKind } from '../exchange/events.ts'
-import { redactTarget } from '../http/targets.ts'
+import type { Redaction } from '../http/redaction.ts'
 import type { UpstreamEvent } from '../upstream/events.ts'
 import { printable } from './access-log.ts'
 import type { ServiceTotals } from './metrics.ts'
@@ -132,14 +132,8 @@ const withDate = <Event extends { readonly at: number }>(event: Event) => ({
   at: new Date(event.at).toISOString(),
 })
 
-const short = (text: string): string => printable(redactTarget(text), longestText)
-
 const causeOf = ({ method, route, writeKind = 'unclassified' }: ExchangeFinishedEvent): string =>
   `${method} ${route}${writeKind === 'unclassified' ? '' : ` (${writeKind})`}`
-
-/** The first texts, and long ones cut, so that a hundred events hold little memory. */
-const bounded = (texts: readonly string[]): readonly string[] =>
-  texts.slice(0, maxReach).map((text) => (text.length > longestText ? short(text) : text))
 
 const difference = (now: readonly number[], before: readonly number[] | undefined): readonly number[] =>
   now.map((value, at) => value - (before?.[at] ?? 0))
@@ -149,19 +143,28 @@ const sum = (rows: readonly (readonly number[])[]): readonly number[] => {
   return first.map((value, at) => others.reduce((total, row) => total + (row[at] ?? 0), value))
 }
 
-const shownInvalidation = (event: Recorded<RecentInvalidation>): RecentInvalidation =>
-  withDate({
-    ...event,
-    cause: short(event.cause),
-    reach: event.reach.map(short),
-    urls: event.urls.map(short),
-  })
+/** Makes texts for people: printable, short, without secrets. */
+const createShown = (redaction: Redaction) => {
+  const short = (text: string): string => printable(redaction.target(text), longestText)
+  /** The first texts, and long ones cut, so that a hundred events hold little memory. */
+  const bounded = (texts: readonly string[]): readonly string[] =>
+    texts.slice(0, maxReach).map((text) => (text.length > longestText ? short(text) : text))
+  const shownInvalidation = (event: Recorded<RecentInvalidation>): RecentInvalidation =>
+    withDate({
+      ...event,
+      cause: short(event.cause),
+      reach: event.reach.map(short),
+      urls: event.urls.map(short),
+    })
+  return { short, bounded, shownInvalidation }
+}
 
 /**
  * Keeps an hour of numbers in steps of ten seconds, read from the metrics by a timer, and the last errors and invalidations. Requests
  * that are answered well cost nothing here.
  */
-export const createHistory = (totals: () => ServiceTotals, clock: Clock) => {
+export const createHistory = (totals: () => ServiceTotals, clock: Clock, redaction: Redaction) => {
+  const { short, bounded, shownInvalidation } = createShown(redaction)
   const samples = new Map<number, ReadonlyMap<string, readonly number[]>>()
   const errors = createRecent<RecentError>()
   const refusals = createRecent<RecentError>()

@@ -14,6 +14,7 @@ import { prepareMembership } from '../../src/gateway/parts/membership.ts'
 import { unlimited } from '../../src/http/bounds/byte-budget.ts'
 import { EndSignal } from '../../src/http/end-signal.ts'
 import type { GatewayRequest, GatewayResponse } from '../../src/http/message.ts'
+import { Redaction } from '../../src/http/redaction.ts'
 import { targetParts } from '../../src/http/targets.ts'
 import type { Metrics } from '../../src/observability/metrics.ts'
 import { servicesOf } from './member-services.ts'
@@ -57,6 +58,7 @@ export const startMember = async (settings: MemberSettings, worker: WorkerLink |
     budget: () => unlimited,
     compression: { codings: [], minBytes: 1_000_000 },
     clock,
+    redaction: new Redaction(),
     report: ignore,
   })
   const downstreams = connectDownstreams({ clock, metrics, logger })

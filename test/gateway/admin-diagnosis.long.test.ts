@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { Redaction } from '../../src/http/redaction.ts'
 import { createHistory, historyView } from '../../src/observability/history.ts'
 import { closeAfterAll } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
@@ -136,7 +137,7 @@ describe('the history', () => {
     vi.useFakeTimers({ now: 1_000_000_000_000 })
     let totals = totalsOf(0, 0, 0, 0, 0)
     const clock = { now: Date.now, monotonic: Date.now }
-    const history = createHistory(() => totals, clock)
+    const history = createHistory(() => totals, clock, new Redaction())
     totals = totalsOf(10, 5, 1, 10, 0)
     vi.advanceTimersByTime(10_000)
     vi.advanceTimersByTime(10_000)
@@ -157,7 +158,7 @@ describe('the history', () => {
   test('counts that begin anew with a longer list of buckets are not lost', () => {
     vi.useFakeTimers({ now: 1_000_000_000_000 })
     let totals = new Map([['site', [0, 0, 0]]])
-    const history = createHistory(() => totals, { now: Date.now, monotonic: Date.now })
+    const history = createHistory(() => totals, { now: Date.now, monotonic: Date.now }, new Redaction())
     totals = new Map([['site', [1, 0, 0, 1]]])
     vi.advanceTimersByTime(10_000)
     expect(history.read('site').rows).toEqual([[100_000_001, 1, 0, 0, 1]])
@@ -167,7 +168,7 @@ describe('the history', () => {
 
   test('lists the last hundred events, newest first, with the time of each', () => {
     const clock = { now: () => 0, monotonic: () => 0 }
-    const history = createHistory(() => new Map(), clock)
+    const history = createHistory(() => new Map(), clock, new Redaction())
     for (let at = 1; at <= 250; at += 1) {
       clock.now = () => at * 1000
       history.purged({ cause: 'purge by tag', reach: `tag-${at} ${'x'.repeat(400)}`, entries: at })

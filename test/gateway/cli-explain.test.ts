@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { explain } from '../../src/gateway/explain.ts'
-import { explanationSentences } from '../../src/gateway/explain-sentences.ts'
 import { describeRoutes } from '../../src/gateway/upstream-issues.ts'
 import { runCommand } from '../support/command.ts'
 
@@ -18,10 +17,7 @@ const run = (words: readonly string[]) =>
   runCommand(words.includes('-c') ? words : [...words, '--demo'], {
     demoFile: 'config/gateway.yaml',
     describeRoutes: (config) => describeRoutes(config),
-    explain: async (config, request) => {
-      const explanation = await explain(config, request)
-      return { inWords: explanationSentences(request, explanation), ...explanation }
-    },
+    explain: (config, request) => explain(config, request),
   })
 
 const fileWith = async (name: string, text: string): Promise<string> => {

@@ -1,4 +1,4 @@
-import type { Explanation } from '../../gateway/explain.ts'
+import type { Explanation } from '../../gateway/explain-sentences.ts'
 import { printable, textTable } from '../texts.ts'
 
 const maxListed = 12

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import type { ExplainedRequest } from '../../gateway/explain.ts'
+import type { ExplainedRequest } from '../../gateway/explain-sentences.ts'
 import { headersOfLines } from '../../http/headers/header-lines.ts'
 import type { CliPorts, ExitReason } from '../cli-ports.ts'
 import type { JsonOption } from '../options.ts'

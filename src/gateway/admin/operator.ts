@@ -8,6 +8,7 @@ import type { Config } from '../../config/config.ts'
 import { shownConfig } from '../../config/redacted-config.ts'
 import { publicPrefix, type Service } from '../../exchange/service.ts'
 import { requestHeader } from '../../http/headers/header-lines.ts'
+import type { Redaction } from '../../http/redaction.ts'
 import { foldedTarget, targetParts } from '../../http/targets.ts'
 import type { History, PurgeRecord } from '../../observability/history.ts'
 import { apiDocumentOf } from '../../openapi/document/api-document.ts'
@@ -18,7 +19,6 @@ import {
 } from '../../openapi/served/openapi-document.ts'
 import { cleanSpelling, spelled } from '../../service/route-paths.ts'
 import { explainAt } from '../explain.ts'
-import { explanationSentences } from '../explain-sentences.ts'
 import type { WarmTarget } from '../parts/warmer.ts'
 import { type BuiltService, withoutRoot } from '../snapshot/build-service.ts'
 import { longestWaitMs, type OperatorCache } from './operator-cache.ts'
@@ -234,6 +234,7 @@ type OperatorParts = {
   /** As clients see it, with the port that was really taken. */
   readonly publicUrl: string
   readonly version: string
+  readonly redaction: Redaction
   readonly cache: OperatorCache
   /** In the order of the configuration. */
   readonly built: readonly BuiltService[]
@@ -300,7 +301,7 @@ const openApiContent = (parts: OperatorParts): Buffer => {
 
 /** Implements the admin side with the parts that serve requests: learned rows included. */
 export const createOperator = (parts: OperatorParts): SnapshotOperator => {
-  const { cache, config, publicUrl, built } = parts
+  const { cache, config, publicUrl, built, redaction } = parts
   const ownDocument = ownDocuments(parts)
   const targets = createPublicTargets(built, publicUrl)
   const serviceNamed = new Map(built.map(({ service }) => [service.name, service]))
@@ -331,9 +332,8 @@ export const createOperator = (parts: OperatorParts): SnapshotOperator => {
     entries: async ({ sort, limit }: EntriesQuery) =>
       (await cache.entries(orders[sort], limit)).map((entry) => shownEntry(entry, serviceNamed)),
     explain: async ({ method, url, fields: headers }) => {
-      const explanation = await explainAt(targets, { method, target: url, headers })
+      const explanation = await explainAt(targets, { method, target: url, headers }, redaction)
       return {
-        inWords: explanationSentences({ method, target: url }, explanation),
         ...explanation,
         ...(await openWrites(url, requestHeader(headers, 'host'))),
         storedResponses: await stored(url, requestHeader(headers, 'host')),

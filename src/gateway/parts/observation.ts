@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/config.ts'
+import { Redaction } from '../../http/redaction.ts'
 import { startWatches } from '../../observability/access-log.ts'
 import { createEmptyingLog, createStateLog } from '../../observability/event-lines.ts'
 import { createHistory } from '../../observability/history.ts'
@@ -14,15 +15,16 @@ export const startObservation = async (config: Config, options: GatewayOptions, 
   const logger = createLogger({ ...config.log, dropped: counted.observe.log })
   const logLevel = createLogLevel(logger, clock.now)
   if (options.logLevel !== undefined) logLevel.set(options.logLevel)
-  const history = createHistory(counted.totals, clock)
+  const redaction = new Redaction()
+  const history = createHistory(counted.totals, clock, redaction)
   const metrics = observedBy(counted, createStateLog(logger), createEmptyingLog(logger), {
     exchange: history.observe,
     upstream: history.observeUpstream,
   })
-  const watches = await startWatches(config, { lines: factsLogger(logger), metrics, version })
+  const watches = await startWatches(config, { lines: factsLogger(logger), metrics, redaction, version })
   /** Samples log lines of frequent refusals. */
   const sampled = createSampled(10_000, clock.monotonic)
-  return { logger, logLevel, metrics, history, watches, sampled }
+  return { logger, logLevel, metrics, history, redaction, watches, sampled }
 }
 
 export type Observation = Awaited<ReturnType<typeof startObservation>>

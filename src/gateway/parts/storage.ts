@@ -17,7 +17,7 @@ const mebibyte = 1024 * 1024
 /** The program and the young generation take up to 96 MiB of the heap; of the rest, half is for requests and for garbage. */
 const heapForCache = (limit: number): number => Math.max((limit - 96 * mebibyte) / 2, 16 * mebibyte)
 
-type StorageParts = Pick<Observation, 'logger' | 'metrics'> & {
+type StorageParts = Pick<Observation, 'logger' | 'metrics' | 'redaction'> & {
   readonly config: Config
   readonly clock: Clock
   readonly current: CurrentSnapshot
@@ -26,7 +26,7 @@ type StorageParts = Pick<Observation, 'logger' | 'metrics'> & {
 
 /** Creates the cache, and connects it with all who have to be told of a write: other processes, and caches in front of the gateway. */
 export const createStorage = async (parts: StorageParts) => {
-  const { config, clock, current, logger, metrics, worker } = parts
+  const { config, clock, current, logger, metrics, redaction, worker } = parts
   const { maxEntryBytes, admission, compression } = config.cache
   const membership = await prepareMembership({ config, clock, logger, metrics, worker })
   if (membership === undefined) metrics.setAlone()
@@ -44,6 +44,7 @@ export const createStorage = async (parts: StorageParts) => {
     budget: buffered.budget,
     compression: { codings: compression.encodings, minBytes: compression.minBytes },
     clock,
+    redaction,
     report: metrics.observe.cache,
   })
   const downstreams = connectDownstreams({ clock, metrics, logger })

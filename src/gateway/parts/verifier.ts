@@ -18,8 +18,8 @@ import { headerValue } from '../../http/headers/header-lines.ts'
 import { parsedJson } from '../../http/json-text.ts'
 import { createRecentValues } from '../../http/memo.ts'
 import type { ResponseHead } from '../../http/message.ts'
+import type { Redaction } from '../../http/redaction.ts'
 import { shortText } from '../../http/retained.ts'
-import { redactTarget } from '../../http/targets.ts'
 import type { History } from '../../observability/history.ts'
 import type { Log } from '../../observability/logger.ts'
 import type { OperatorCache } from '../admin/operator-cache.ts'
@@ -196,14 +196,15 @@ type DropParts = {
   readonly cache: Pick<OperatorCache, 'purge'>
   readonly history: Pick<History, 'recent' | 'purged'>
   readonly logger: Pick<Log, 'error'>
+  readonly redaction: Redaction
 }
 
 /** Logs a difference with the last writes, and drops everything that has something in common with the response, everywhere. */
 export const dropDiffering =
-  ({ cache, history, logger }: DropParts): VerifierOptions['differed'] =>
+  ({ cache, history, logger, redaction }: DropParts): VerifierOptions['differed'] =>
   async ({ stored, service, target, ageMs }) => {
     const { tags } = stored
-    const shown = redactTarget(target)
+    const shown = redaction.target(target)
     const writes = history.recent().invalidations.slice(0, shownWrites)
     const all = { kind: 'prefix', service, prefixes: [''] } as const
     const byTag = tags.map((tag) => ({ kind: 'tag', tag }) as const)
@@ -217,7 +218,7 @@ export const dropDiffering =
         ageSeconds: Math.floor(ageMs / 1_000),
         tags: shownTags(tags, [stored.key])
           .slice(0, maxShownTags)
-          .map((tag) => shortText(tag)),
+          .map((tag) => shortText(redaction.target(tag))),
         entries: entries === 'unacknowledged' ? 0 : entries,
         writes: writes.map(({ at, by, cause, reach }) => ({ at, by, cause, reach })),
       },

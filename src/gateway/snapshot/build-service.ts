@@ -16,6 +16,7 @@ import { bufferedResponse } from '../../http/bodies/read-body.ts'
 import { type ByteBudget, unlimited } from '../../http/bounds/byte-budget.ts'
 import { createPublicLinks } from '../../http/headers/links.ts'
 import { discard } from '../../http/message.ts'
+import type { Redaction } from '../../http/redaction.ts'
 import type { Metrics } from '../../observability/metrics.ts'
 import type { BuiltAccess } from '../../server/access.ts'
 import type { UpstreamRoutes } from '../../service/connection.ts'
@@ -34,6 +35,8 @@ export type ServiceParts = {
   readonly publicUrl: string
   readonly clock: Clock
   readonly metrics: Metrics
+  /** Learns what services declare as secret. */
+  readonly redaction: Redaction
   /** Bounds the bytes buffered for requests in flight. */
   readonly budget: ByteBudget
   /** Is knowledge that was read from an upstream earlier still valid? */
@@ -91,6 +94,7 @@ export const buildService = async (
   const changes = changesOf(config)
   const feedLifetime = lifetimeMs === undefined || feed === undefined ? undefined : { lifetimeMs, feed }
   const contract = await contractOf(config, limits, feedLifetime)
+  parts.redaction.declare(contract.keyParameters)
   const memo = createTargetMemo(recalledTargets)
   const address = addressOf(config, parts.publicUrl)
   const connected = contract.connect?.({

@@ -211,7 +211,7 @@ export const buildSnapshot = async (
   lasting: LastingParts,
   last: BuiltSnapshot | undefined,
 ): Promise<BuiltSnapshot> => {
-  const { metrics, operatorCache: cache, publicUrl, version } = lasting
+  const { metrics, operatorCache: cache, publicUrl, redaction, version } = lasting
   const reports = new RequestReports(lasting)
   const limits = rateLimitsOf(config, lasting, last)
   const built = await buildServices(config, lasting, last)
@@ -234,7 +234,7 @@ export const buildSnapshot = async (
   })
   return {
     ...{ config, hash, built, handlers, inFlight, limits, snapshot, handle: handleRequest },
-    operator: createOperator({ config, publicUrl, version, cache, built }),
+    operator: createOperator({ config, publicUrl, version, redaction, cache, built }),
     close: async (next) => {
       await handlers.close()
       await closeServices(built, next)

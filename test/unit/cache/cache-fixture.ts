@@ -9,6 +9,7 @@ import type { Clock } from '../../../src/clock.ts'
 import { unlimited } from '../../../src/http/bounds/byte-budget.ts'
 import { headerValue, requestHeader } from '../../../src/http/headers/header-lines.ts'
 import type { GatewayResponse } from '../../../src/http/message.ts'
+import { Redaction } from '../../../src/http/redaction.ts'
 
 /** A clock that only the test moves. */
 export type ManualClock = Clock & { advance(milliseconds: number): void; setWall(milliseconds: number): void }
@@ -121,6 +122,7 @@ export const harness = (
     admission: limits.admission ?? 'always',
     compression: limits.compression ?? { codings: [], minBytes: 1024 },
     clock,
+    redaction: new Redaction(),
     report: (event) => events.push(event),
   })
   return { cache, clock, events }

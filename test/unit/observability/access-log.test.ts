@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CacheOutcome } from '../../../src/exchange/events.ts'
+import { Redaction } from '../../../src/http/redaction.ts'
 import { type AccessLine, createAccessLog } from '../../../src/observability/access-log.ts'
 import { received, siteService } from '../../exchange/exchange-of.ts'
 
@@ -14,6 +15,7 @@ const log = (mode: 'all' | 'sample', sampleHits = 0.1) => {
     client: 'none',
     userAgent: false,
     target: false,
+    redaction: new Redaction(),
     write: (line) => lines.push(line),
   })
   const response = (cache: CacheOutcome, headers: readonly string[] = [], content?: Buffer): void => {

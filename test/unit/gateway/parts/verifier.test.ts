@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { cacheKey, foldedTargetKey } from '../../../../src/cache/cache-key.ts'
 import { dropDiffering } from '../../../../src/gateway/parts/verifier.ts'
+import { Redaction } from '../../../../src/http/redaction.ts'
 
 test('a response that differs is dropped by all its tags, and logged without the one of its spellings', async () => {
   const target = '/Docs?b=2&a=1'
@@ -18,6 +19,7 @@ test('a response that differs is dropped by all its tags, and logged without the
       recent: () => ({ upstreams: [], errors: [], refusals: [], invalidations: [], kept: [] }),
       purged: () => undefined,
     },
+    redaction: new Redaction(),
     logger: { error: (facts: unknown) => void lines.push(facts) } as never,
   })({
     stored: {

@@ -135,7 +135,7 @@ const linesMatching = (
 
 /** Cookies, headers, codes, paths and names of WordPress; comments that only say for whom something is are prose. */
 const wordPressFacts =
-  /x-wp-|wp[-_]|\bwp\b|wordpress_|woocommerce|phpsessid|pll_language|rest_(no_route|invalid|batch)|'(cron|posts|users|comments)'|cronMs|api\.w\.org|no-wordpress/i
+  /x-wp-|wp[-_]|\bwp\b|wordpress_|woocommerce|phpsessid|pll_language|rest_(no_route|invalid|batch)|'(cron|posts|users|comments)'|cronMs|api\.w\.org|no-wordpress|_transient_|object cache|all options/i
 const knowsWordPress = (path: string): boolean => !/^src\/(wordpress|config|cli)\//.test(path)
 
 const methodNames = /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|QUERY|TRACE|MOVE|COPY)$/

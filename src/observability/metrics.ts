@@ -4,7 +4,7 @@ import type { ReceiverStatus } from '../downstream/events.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { ChangeFeeds } from '../wordpress/changes/change-feeds.ts'
 import { type Labels, type MetricRow, requestSeconds, withLabel } from './metrics/metric-row.ts'
-import { createEventObservers } from './metrics/observe-events.ts'
+import { type CauseLabel, createEventObservers } from './metrics/observe-events.ts'
 import {
   addSeries,
   createRegistry,
@@ -280,6 +280,7 @@ const readTotals = ({ requests, routeSeconds }: Families, services: readonly str
 type MetricsOptions = {
   readonly version: string
   readonly configHash: string
+  readonly causeLabel: CauseLabel
   /** Event loop, heap, garbage collection and process; their observers live as long as the process. */
   readonly processMetrics: boolean
 }
@@ -351,7 +352,7 @@ export const createMetrics = (options: MetricsOptions) => {
       return registries[acceptedFormat(accept)].metrics()
     },
     /** One function for each folder's events; none of them throws. */
-    observe: createEventObservers(families),
+    observe: createEventObservers(families, options.causeLabel),
     /** Where the gauges come from; without it they are absent. */
     readAtScrape(scrapeSource: ScrapeSource): void {
       source = scrapeSource

@@ -11,7 +11,7 @@ test('an index that cannot be read and drift are counted and written down', asyn
     warn: (facts: object, message: string) => lines.push(['warn', message, facts]),
   }
   const metrics = observedBy(
-    createMetrics({ version: '', configHash: '', processMetrics: false }),
+    createMetrics({ causeLabel: String, version: '', configHash: '', processMetrics: false }),
     createStateLog(log),
   )
   const { discovery } = metrics.observe

@@ -69,7 +69,12 @@ const readNames = async (): Promise<void> => {
     else
       for (const part of ['bucket', 'sum', 'count']) known.set(`${row.name}_${part}`, [...row.labels, 'le'])
   }
-  const text = await createMetrics({ version: '1', configHash: 'a', processMetrics: true }).scrape()
+  const text = await createMetrics({
+    causeLabel: String,
+    version: '1',
+    configHash: 'a',
+    processMetrics: true,
+  }).scrape()
   for (const [, name = '', type] of text.matchAll(/^# TYPE ((?:nodejs|process)_\w+) (\w+)$/gm)) {
     for (const part of type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']) known.set(name + part, [])
   }

@@ -1,5 +1,5 @@
 import type { BatchEvent } from '../../batch/events.ts'
-import type { CacheEvent } from '../../cache/events.ts'
+import type { CacheEvent, StoredDescription } from '../../cache/events.ts'
 import type { CoherenceEvent, SharedTierEvent } from '../../cluster/events.ts'
 import type { DownstreamEvent } from '../../downstream/events.ts'
 import { accessRefusals } from '../../exchange/access.ts'
@@ -19,7 +19,6 @@ import type { ChangeEvent } from '../../wordpress/changes/feed-state.ts'
 import type { TracingEvent } from '../open-telemetry.ts'
 import type { PushEvent } from '../push-metrics.ts'
 import { writeLabelOf } from './cache-metrics.ts'
-import { causeLabel } from './cause-label.ts'
 import type { Families, HistogramSeries, NumberSeries } from './registry.ts'
 
 const statusClasses = ['other', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
@@ -220,7 +219,13 @@ const createSharedTierObserver = (families: Families) =>
     'store-trouble': ({ trouble }) => add(families.sharedTroubles.series({ trouble })),
   })
 
-const createCacheObserver = (families: Families) =>
+/** Which texts of an upstream are labels, its contract knows. */
+export type CauseLabel = (cause: string) => string
+
+const labelOf = (description: StoredDescription, causeLabel: CauseLabel): string =>
+  description.kind === 'complete' ? '' : causeLabel(description.cause ?? '')
+
+const createCacheObserver = (families: Families, causeLabel: CauseLabel) =>
   observer<CacheEvent>({
     forwarded: ({ service, route, reason, missed }) => {
       add(families.cacheForwards.series({ service, reason, detail: '' }))
@@ -229,7 +234,7 @@ const createCacheObserver = (families: Families) =>
     stored: ({ service, bytes, description }) => {
       add(families.cacheStored.series({ service }))
       if (description !== undefined)
-        add(families.cacheDescribed.series({ service, cause: causeLabel(description) }))
+        add(families.cacheDescribed.series({ service, cause: labelOf(description, causeLabel) }))
       add(families.cacheStoredBytes.series({ service }), bytes)
     },
     'not-stored': ({ service, route, reason }) => {
@@ -369,12 +374,12 @@ const createWebsocketsObserver = (families: Families) =>
   })
 
 /** One function for each folder's events. */
-export const createEventObservers = (families: Families) => ({
+export const createEventObservers = (families: Families, causeLabel: CauseLabel) => ({
   batch: createBatchObserver(families),
   exchange: createExchangeObserver(families),
   coherence: createCoherenceObserver(families),
   sharedTier: createSharedTierObserver(families),
-  cache: createCacheObserver(families),
+  cache: createCacheObserver(families, causeLabel),
   changes: createChangesObserver(families),
   downstream: createDownstreamObserver(families),
   upstream: createUpstreamObserver(families),

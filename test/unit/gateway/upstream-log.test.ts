@@ -11,7 +11,7 @@ type Line = readonly [level: string, facts: Record<string, unknown>, message: st
 const logged = () => {
   const lines: Line[] = []
   const { observe } = observedBy(
-    createMetrics({ version: '1', configHash: 'a', processMetrics: false }),
+    createMetrics({ causeLabel: String, version: '1', configHash: 'a', processMetrics: false }),
     createStateLog({
       info: (facts, message) => void lines.push(['info', { ...facts }, message]),
       warn: (facts, message) => void lines.push(['warn', { ...facts }, message]),

@@ -8,7 +8,8 @@ import { createMetrics } from '../../../src/observability/metrics.ts'
 import { cost } from '../../support/cost.ts'
 import { describeWith } from '../../support/requirements.ts'
 
-const build = () => createMetrics({ version: '1', configHash: 'a', processMetrics: false })
+const build = () =>
+  createMetrics({ causeLabel: String, version: '1', configHash: 'a', processMetrics: false })
 const exchange: ExchangeFinishedEvent = {
   kind: 'exchange-finished',
   service: 'site',
@@ -105,7 +106,7 @@ test('an observation of a hit costs about as much as the additions', () => {
 
 describeWith('promtool', 'a scrape', () => {
   test('passes promtool', async () => {
-    const metrics = createMetrics({ version: '1', configHash: 'a', processMetrics: true })
+    const metrics = createMetrics({ causeLabel: String, version: '1', configHash: 'a', processMetrics: true })
     metrics.observe.exchange(exchange)
     metrics.readAtScrape({
       publicSide: () => ({ inFlight: 1, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),

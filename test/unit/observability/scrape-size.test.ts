@@ -72,7 +72,7 @@ const onBatches = (metrics: Metrics, service: string): void => {
 }
 
 test('a gateway with traffic on sixty routes is scraped in 200 KiB and 50 ms, in either format', async () => {
-  const metrics = createMetrics({ version: '1', configHash: 'a', processMetrics: true })
+  const metrics = createMetrics({ causeLabel: String, version: '1', configHash: 'a', processMetrics: true })
   const routes = [...new Set(siteRows.map(({ template }) => template))].slice(0, 58)
   expect(routes).toHaveLength(58)
   for (const route of routes) onRoute(metrics, 'site', route)

@@ -1,5 +1,3 @@
-import type { StoredDescription } from '../../cache/events.ts'
-
 const name = String.raw`[\w./:-]{1,64}`
 
 /** What the companion says, with the names that WordPress and plugins give; no other text of an upstream is a label. */
@@ -28,10 +26,8 @@ const known = new RegExp(`^(?:plugin ${name}: )?(?:${causes.join('|')})$`)
 /** What stands before the first separator in the name of a temporary value is the prefix of its plugin; the rest may come from a client. */
 const temporaryValue = /(the temporary value) (?:((?:_site)?_transient_[A-Za-z]{1,20}[_-]).*|.*)/
 
-/** A label for what keeps the description of a stored response from being complete; empty for a complete one. */
-export const causeLabel = (description: StoredDescription): string => {
-  if (description.kind === 'complete') return ''
-  const { cause = '' } = description
+/** A label for what keeps the description of a stored response from being complete. */
+export const causeLabel = (cause: string): string => {
   if (cause === '') return 'the companion does not say why'
   const text = cause.replace(temporaryValue, (_, words: string, prefix?: string) =>
     prefix === undefined ? words : `${words} ${prefix}*`,

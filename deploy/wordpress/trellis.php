@@ -756,6 +756,102 @@ final class Trellis_Known_Code {
 }
 
 /**
+ * What SQL may be written with, so that its text names all that it reads and writes. A function that is not among these may be stored in
+ * the database, and read and write tables that no statement names; or it tells of this connection, as a variable does.
+ */
+final class Trellis_Known_Sql {
+	/** Their values are made of their arguments alone, but for the clock, chance, and what stays as it is. */
+	const FUNCTIONS = 'count sum min max avg group_concat std stddev stddev_pop stddev_samp variance var_pop var_samp bit_and bit_or bit_xor any_value '
+		. 'concat concat_ws substring substr substring_index mid left right length octet_length bit_length char_length character_length lower upper lcase ucase trim ltrim rtrim replace lpad rpad locate position instr field find_in_set elt format hex unhex repeat reverse strcmp ascii ord char space soundex quote make_set export_set bin oct regexp_replace regexp_substr regexp_instr regexp_like natural_sort_key '
+		. 'md5 sha sha1 sha2 crc32 to_base64 from_base64 inet_aton inet_ntoa inet6_aton inet6_ntoa '
+		. 'abs ceil ceiling floor round truncate mod pow power sqrt sign greatest least exp ln log log2 log10 sin cos tan cot acos asin atan atan2 radians degrees pi conv '
+		. 'if ifnull nullif nvl nvl2 coalesce isnull cast convert binary match against '
+		. 'date time timestamp year month day dayofmonth dayofweek dayofyear dayname monthname weekday week weekofyear yearweek quarter hour minute second microsecond date_format time_format get_format date_add date_sub adddate subdate addtime subtime datediff timediff timestampdiff timestampadd period_add period_diff to_days to_seconds from_days from_unixtime unix_timestamp str_to_date makedate maketime last_day extract time_to_sec sec_to_time convert_tz '
+		. 'now curdate curtime sysdate current_date current_time current_timestamp localtime localtimestamp utc_date utc_time utc_timestamp rand uuid '
+		. 'json_extract json_unquote json_quote json_contains json_contains_path json_search json_length json_depth json_keys json_type json_valid json_value json_query json_exists json_object json_array json_arrayagg json_objectagg json_overlaps '
+		. 'row_number rank dense_rank percent_rank cume_dist ntile lag lead first_value last_value nth_value over '
+		. 'point st_distance st_distance_sphere st_geomfromtext st_geometryfromtext st_pointfromtext st_x st_y st_within st_contains st_intersects st_astext st_srid mbrcontains mbrwithin '
+		. 'found_rows database schema version';
+
+	/** Other words before a parenthesis. */
+	const WORDS = 'in and or not xor on where from join straight_join using select distinct all any some exists union except intersect as by then when else case like rlike regexp is between having limit interval div index key values value set decimal numeric varchar signed unsigned integer datetime partition escape';
+
+	/** What finds something else each time: the clock of the database, and chance. */
+	const CHANGING = '/\b(?:(?:CURRENT_|LOCAL|UTC_)(?:DATE|TIME|TIMESTAMP)\b|(?:NOW|CURDATE|CURTIME|SYSDATE|RAND|UUID)\s*\(|UNIX_TIMESTAMP\s*\(\s*\))/i';
+
+	/** Schemas whose tables the database writes itself. */
+	const OF_DATABASE = '/\b(?:information_schema|performance_schema|mysql|sys)\s*\./i';
+
+	/** What the database says of itself, and changes by statements that define tables alone. */
+	const DEFINITIONS = '/^(?:SHOW\s+(?:(?:FULL|EXTENDED|GLOBAL|SESSION)\s+)*(?:TABLES|COLUMNS|FIELDS|INDEX|INDEXES|KEYS|CREATE|VARIABLES|DATABASES|COLLATION|CHARACTER|ENGINES|GRANTS|WARNINGS|ERRORS)\b|(?:DESCRIBE|DESC)\s+[`\w.]+\s*(?:;|$))/i';
+
+	/** What stands before the columns of an INSERT: the table is no function. */
+	const INSERTED_COLUMNS = '/^(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s+)*+(?:INTO\s+)?' . Trellis_Changes::NAME . '\s*\(/i';
+
+	private static $known = null;
+
+	/**
+	 * A statement without comments, and with a number in the place of each quoted text, so that nothing in one is taken for a part of it.
+	 * Null where the server runs what stands in a comment.
+	 */
+	public static function bare( $query, &$strings ) {
+		$strings = array();
+		$sql     = preg_replace_callback(
+			'~' . Trellis_Changes::STRING . '|`[^`]*+`|/\*(?!M?!).*?\*/|(?:--(?=\s|$)|\#)[^\n]*+~s',
+			function ( $found ) use ( &$strings ) {
+				$sign = $found[0][0];
+				if ( '`' === $sign ) {
+					return substr( $found[0], 1, -1 );
+				}
+				if ( "'" !== $sign && '"' !== $sign ) {
+					return ' ';
+				}
+				$strings[] = stripslashes( str_replace( $sign . $sign, $sign, substr( $found[0], 1, -1 ) ) );
+				return "'" . ( count( $strings ) - 1 ) . "'";
+			},
+			$query
+		);
+		return null === $sql || false !== strpos( $sql, '/*' ) ? null : rtrim( $sql, "; \t\r\n" );
+	}
+
+	/** Functions that a bare text calls, and that are not known, in lower case. */
+	public static function unknown_calls( $sql ) {
+		if ( false === strpos( $sql, '(' ) ) {
+			return array();
+		}
+		if ( null === self::$known ) {
+			self::$known = array_fill_keys( explode( ' ', self::FUNCTIONS . ' ' . self::WORDS ), true );
+		}
+		preg_match_all( '/((?:\.\s*+)?[\w$.`\x80-\xff]++)\s*+\(/', $sql, $found );
+		return array_diff_key( array_fill_keys( array_map( 'strtolower', $found[1] ), true ), self::$known );
+	}
+
+	/** Whether a bare SELECT is made of names, values, operators and functions that are known, and reads what statements have written. */
+	public static function is_known( $sql ) {
+		return ! preg_match( '/[^\w\s$.,()=<>!+\-*\/%&|^~:;?\'\x80-\xff]/', $sql ) && ! preg_match( self::OF_DATABASE, $sql ) && ! self::unknown_calls( $sql );
+	}
+
+	/** Whether a statement that writes is made of its own values, and finds rows by what they have: no other table is read. */
+	public static function writes_values( $query ) {
+		$sql = self::bare( $query, $strings );
+		if ( null === $sql || preg_match( '/\b(?:SELECT|JOIN|TABLE|USING)\b|@/i', preg_replace( '/^(?:TRUNCATE|ALTER|DROP|RENAME)\s+TABLE\b/i', '', $sql ) ) || preg_match( '/^UPDATE\b(?:(?!\bSET\b).)*,/is', $sql ) || preg_match( '/^DELETE\b(?:(?!\bWHERE\b).)*,/is', $sql ) ) {
+			return false;
+		}
+		return ! self::unknown_calls( preg_replace( self::INSERTED_COLUMNS, '', $sql ) );
+	}
+
+	/**
+	 * Of a statement, the functions that may be stored ones, which may write; in most statements the text itself shows that there are none.
+	 */
+	public static function stored_calls( $sql ) {
+		$rest    = preg_replace( self::INSERTED_COLUMNS, '', $sql );
+		$unknown = false === strpos( $rest, '/*' ) && false === strpos( $rest, '--' ) && false === strpos( $rest, '#' ) ? self::unknown_calls( $rest ) : array( '' => true );
+		$bare    = $unknown ? self::bare( $rest, $strings ) : null;
+		return array_keys( ! $unknown ? array() : ( null === $bare ? array( '' => true ) : self::unknown_calls( $bare ) ) );
+	}
+}
+
+/**
  * What this PHP request has changed, learned from the statements that wpdb sends (the filter `query` sees each before it runs):
  * hooks are missing for direct SQL, are silenced by importers, and come before the last write. A statement that cannot be
  * understood is a change of its whole table, or of everything.
@@ -784,6 +880,9 @@ final class Trellis_Changes {
 
 	/** Statements that change no content. */
 	const READS = array( 'SELECT', 'SHOW', 'DESCRIBE', 'DESC', 'EXPLAIN', 'SET', 'START', 'BEGIN', 'COMMIT', 'ROLLBACK', 'SAVEPOINT', 'RELEASE', 'USE', 'LOCK', 'UNLOCK', 'ANALYZE', 'CHECK', 'OPTIMIZE', 'REPAIR', 'FLUSH', 'KILL', 'PRAGMA', 'CREATE' );
+
+	/** Statements in which names and types stand before parentheses, and no functions. */
+	const DEFINING = array( 'CREATE', 'ALTER', 'DROP', 'RENAME', 'TRUNCATE', 'SHOW', 'DESCRIBE', 'DESC' );
 
 	/**
 	 * Tables of WordPress: the kind of object that a row belongs to, the column with its id, the row's own key, the column with a
@@ -979,6 +1078,10 @@ final class Trellis_Changes {
 			$this->log->restore_insert_id( $id );
 		}
 		list( $verb, $sql ) = self::split_verb( $query );
+		if ( ! in_array( $verb, self::DEFINING, true ) && $this->writes_by_functions( $sql ) ) {
+			$this->everything( 'statement' );
+			return;
+		}
 		if ( in_array( $verb, self::READS, true ) || 'WITH' === $verb && ! preg_match( '/\b(?:INSERT|REPLACE|UPDATE|DELETE)\b/i', $sql ) ) {
 			$this->read_only( $verb, $sql );
 			return;
@@ -996,6 +1099,19 @@ final class Trellis_Changes {
 	public static function split_verb( $query ) {
 		$sql = preg_replace( '~^(?:[\s(;]++|/\*(?!M?!).*?\*/|(?:--|\#)[^\n]*+(?:\n|$))++~s', '', $query );
 		return array( strtoupper( substr( $sql, 0, strspn( $sql, 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ' ) ) ), $sql );
+	}
+
+	/** Whether a statement calls a function of the database that may write, and is not declared to do nothing but read. */
+	private function writes_by_functions( $sql ) {
+		$names = Trellis_Known_Sql::stored_calls( $sql );
+		if ( ! $names || ! $GLOBALS['wpdb']->dbh instanceof mysqli ) {
+			return false;
+		}
+		if ( preg_grep( '/^[\w$`]+$/D', $names, PREG_GREP_INVERT ) ) {
+			return true;
+		}
+		$names = implode( "', '", array_map( 'esc_sql', str_replace( '`', '', $names ) ) );
+		return array() !== $this->log->query( "SELECT 1 FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME IN ('$names') AND SQL_DATA_ACCESS NOT IN ('NO SQL', 'READS SQL DATA') LIMIT 1" );
 	}
 
 	private function write( $verb, $sql ) {
@@ -1656,10 +1772,22 @@ final class Trellis_Changes {
 			$this->everything( 'statement' );
 			return;
 		}
-		foreach ( array_unique( $found[0] ) as $name ) {
+		foreach ( array_unique( array_merge( $found[0], self::written_names( $plain ) ) ) as $name ) {
 			list( $site, $table ) = $this->locate( $name );
 			$this->whole( $site, $table );
 		}
+	}
+
+	/** Names that stand where a statement may write a table, also without the prefix. */
+	private static function written_names( $plain ) {
+		$beside = '(?:\s+(?:AS\s+)?(?!(?:SET|WHERE|TO|JOIN|USING|VALUES?|SELECT)\b)\w+)?';
+		preg_match_all( '/(?:\b(?:INTO|(?<!KEY )UPDATE|FROM|JOIN|USING|TABLE|TO)|^(?:INSERT|REPLACE))\s+(?:(?:TABLE|LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE|QUICK|INTO|FROM|IF|EXISTS)\s+)*+((?:[`\w$.]+' . $beside . '\s*,\s*)*[`\w$.]+)/i', $plain, $lists );
+		preg_match_all( '/,\s*([`\w$.]+)\s+TO\b/i', $plain, $renamed );
+		$names = array();
+		foreach ( preg_split( '/\s*,\s*/', implode( ',', array_merge( $lists[1], $renamed[1] ) ) ) as $name ) {
+			$names[] = preg_match( '/^' . self::NAME . '/', $name, $part ) ? $part[1] : '';
+		}
+		return array_filter( $names );
 	}
 
 	/** Blog and unprefixed name of a table; the blog of a network's own tables is 0. */
@@ -2853,8 +2981,18 @@ final class Trellis_Joined_Tables {
 	/** Conditions of joins: the name of the table that is joined, and what follows ON, or the column of USING. */
 	private $conditions = array();
 
-	public function __construct( $sql, $prefix ) {
-		$flat = preg_replace_callback(
+	/** The last text, and its tables: they are asked for more than once. */
+	private static $last = array( '', null );
+
+	public static function of( $sql, $prefix ) {
+		if ( self::$last[0] !== $sql ) {
+			self::$last = array( $sql, new self( $sql, $prefix ) );
+		}
+		return self::$last[1];
+	}
+
+	private function __construct( $sql, $prefix ) {
+		$flat = false === strpos( $sql, '(' ) ? $sql : preg_replace_callback(
 			'/\((?:[^()]++|(?R))*+\)/',
 			function ( $found ) {
 				return str_repeat( ' ', strlen( $found[0] ) );
@@ -2930,6 +3068,9 @@ final class Trellis_Joined_Tables {
 		if ( $known !== $tables ) {
 			return false;
 		}
+		if ( 1 === count( $known ) ) {
+			return true;
+		}
 		$links = $this->links( null, $where );
 		foreach ( $this->conditions as list( $name, $condition ) ) {
 			$links = array_merge( $links, $this->links( $name, $condition ) );
@@ -2946,8 +3087,8 @@ final class Trellis_Joined_Tables {
 
 	/** Pairs of tables that a condition joins by the object to which their rows belong; those of a table that is joined by it, if one is. */
 	private function links( $joined, $condition ) {
-		$condition = Trellis_Tags::unwrap( $condition );
-		if ( preg_match( '/\|\||\b(?:XOR|CASE|BETWEEN)\b/i', $condition ) || count( Trellis_Tags::split( $condition, 'OR' ) ) > 1 ) {
+		$condition = Trellis_Tags::plain_condition( $condition );
+		if ( null === $condition || count( Trellis_Tags::split( $condition, 'OR' ) ) > 1 ) {
 			return array();
 		}
 		$parts = Trellis_Tags::split( $condition, 'AND' );
@@ -3092,6 +3233,9 @@ final class Trellis_Tags {
 
 	/** Names this request, as the reports of what it writes do. */
 	private $request;
+
+	/** The pattern of statements that are read without more. */
+	private $plain_query = null;
 
 	/** `$has_inserted` says whether the request has inserted a row itself. */
 	public function __construct( Trellis_Log $log, $request = '', $has_inserted = '__return_false' ) {
@@ -3502,7 +3646,10 @@ final class Trellis_Tags {
 	private function is_of_wordpress( $callback ) {
 		$code = self::code_of( $callback );
 		$file = (string) $code->getFileName();
-		return __FILE__ === $file || ( '' === $file ? $code->isInternal() : 0 === strpos( wp_normalize_path( $file ), wp_normalize_path( ABSPATH . WPINC ) . '/' ) );
+		if ( __FILE__ === $file || '' !== $file && 0 === strpos( $file, ABSPATH . WPINC . '/' ) ) {
+			return true;
+		}
+		return '' === $file ? $code->isInternal() : 0 === strpos( wp_normalize_path( $file ), wp_normalize_path( ABSPATH . WPINC ) . '/' );
 	}
 
 	private static function code_of( $callback ) {
@@ -3803,8 +3950,22 @@ final class Trellis_Tags {
 		$this->max_age = 0 === $this->max_age ? $seconds : min( $this->max_age, $seconds );
 	}
 
-	/** Statements that change tables, and find nothing. */
-	const WRITES = array( 'INSERT', 'REPLACE', 'UPDATE', 'DELETE', 'TRUNCATE', 'ALTER', 'DROP', 'RENAME' );
+	/** Statements that change tables, and find nothing unless they read others. */
+	const WRITES = array( 'INSERT', 'REPLACE', 'UPDATE', 'DELETE', 'TRUNCATE', 'ALTER', 'DROP', 'RENAME', 'CREATE' );
+
+	/** Statements that neither read nor write rows. */
+	const SESSION = array( 'START', 'BEGIN', 'COMMIT', 'ROLLBACK', 'SAVEPOINT', 'RELEASE', 'USE', 'LOCK', 'UNLOCK', 'FLUSH', 'KILL' );
+
+	/** Whether a response shows nothing of what a statement other than SELECT finds, or only what is told otherwise. */
+	private static function reads_nothing( $verb, $sql ) {
+		if ( in_array( $verb, self::WRITES, true ) ) {
+			return 'CREATE' === $verb ? false === stripos( $sql, 'SELECT' ) : Trellis_Known_Sql::writes_values( $sql );
+		}
+		if ( 'SET' === $verb ) {
+			return false === stripos( $sql, 'SELECT' ) && ! Trellis_Known_Sql::stored_calls( $sql );
+		}
+		return in_array( $verb, self::SESSION, true ) || preg_match( Trellis_Known_Sql::DEFINITIONS, $sql );
+	}
 
 	/** Tables that are read, and what is looked for in them: also what is not there, and would be if it were created. */
 	public function see( $query ) {
@@ -3815,41 +3976,52 @@ final class Trellis_Tags {
 		list( $verb, $sql ) = is_string( $query ) ? Trellis_Changes::split_verb( $query ) : array( '', '' );
 		if ( 'SELECT' === $verb ) {
 			try {
-				$this->read( $query );
+				if ( ! $this->read_plainly( $query ) ) {
+					$this->read( $query );
+				}
 			} catch ( Throwable $error ) {
 				$this->miss( 'a statement that cannot be read' );
 			}
-		} elseif ( '' !== $sql && ! in_array( $verb, Trellis_Changes::READS, true ) && ! in_array( $verb, self::WRITES, true ) || 'SET' === $verb && false !== stripos( $sql, 'SELECT' ) ) {
+		} elseif ( '' !== $sql && ! self::reads_nothing( $verb, $sql ) ) {
 			$this->miss( 'a statement that cannot be read' );
 		}
 		return $query;
 	}
 
+	/** Whether a statement asks for options by their names or for rows of WordPress by ids, in its own words. It asks so most often. */
+	private function read_plainly( $query ) {
+		if ( null === $this->plain_query ) {
+			$prefix            = preg_quote( $GLOBALS['wpdb']->base_prefix, '/' );
+			$this->plain_query = "/^SELECT (?:(?:option_name, )?option_value FROM {$prefix}(options) WHERE option_name (?:= '[^'\\\\]*+'|IN \\((?:'[^'\\\\]*+',?)+\\))|(?:\\*|{$prefix}posts\\.\\*|\\w+_id, meta_key, meta_value) FROM {$prefix}(posts|postmeta|termmeta|commentmeta|users|usermeta) WHERE (\\w+) (?:= '?(\\d+)'?|IN \\(([\\d,]+)\\))(?: ORDER BY u?(meta_id) ASC)?)(?: LIMIT 1)?$/D";
+		}
+		if ( is_multisite() || ! preg_match( $this->plain_query, $query, $part ) ) {
+			return false;
+		}
+		if ( '' !== $part[1] ) {
+			$this->tables['options'] = true;
+			return true;
+		}
+		list( $column, $letter ) = self::OBJECTS[ $part[2] ];
+		// WordPress reads the meta of users so, and shows some keys of it.
+		if ( 0 !== strcasecmp( $column, $part[3] ) || 'usermeta' === $part[2] && ! isset( $part[6] ) ) {
+			return false;
+		}
+		$this->tables[ $part[2] ] = true;
+		foreach ( explode( ',', empty( $part[5] ) ? $part[4] : $part[5] ) as $id ) {
+			$this->ids[ $letter ][ (int) $id ] = true;
+		}
+		return true;
+	}
+
 	private function read( $query ) {
 		$prefix  = preg_quote( $GLOBALS['wpdb']->base_prefix, '/' );
-		$strings = array();
-		// Quoted text is set aside, so that nothing in it is taken for a part of the statement; comments are left out.
-		$sql = preg_replace_callback(
-			'~' . Trellis_Changes::STRING . '|`[^`]*+`|/\*(?!M?!).*?\*/|(?:--(?=\s|$)|\#)[^\n]*+~s',
-			function ( $found ) use ( &$strings ) {
-				$sign = $found[0][0];
-				if ( '`' === $sign ) {
-					return substr( $found[0], 1, -1 );
-				}
-				if ( "'" !== $sign && '"' !== $sign ) {
-					return ' ';
-				}
-				$strings[] = stripslashes( str_replace( $sign . $sign, $sign, substr( $found[0], 1, -1 ) ) );
-				return "'" . ( count( $strings ) - 1 ) . "'";
-			},
-			$query
-		);
-		if ( null === $sql || false !== strpos( $sql, '/*' ) ) {
-			// The server runs what stands in such comments.
+		$sql    = Trellis_Known_Sql::bare( $query, $strings );
+		if ( null === $sql || ! Trellis_Known_Sql::is_known( $sql ) ) {
 			$this->miss( 'a statement that cannot be read' );
+		}
+		if ( null === $sql ) {
 			return;
 		}
-		$sql = rtrim( $sql, "; \t\r\n" );
 		$sql = (string) preg_replace_callback(
 			"/(?<![\\w$])$prefix(\\w+)/i",
 			function ( $found ) {
@@ -3862,7 +4034,7 @@ final class Trellis_Tags {
 		if ( 2 === count( $names ) && $this->read_join( $sql, $strings, $prefix ) ) {
 			return;
 		}
-		if ( preg_match( self::CLOCK, $sql ) ) {
+		if ( preg_match( Trellis_Known_Sql::CHANGING, $sql ) ) {
 			$this->bound( 60 );
 		}
 		if ( 1 === count( $names ) && $this->read_rows( (string) reset( $names ), $sql, $strings, $prefix ) ) {
@@ -4010,9 +4182,12 @@ final class Trellis_Tags {
 		return true;
 	}
 
+	/** Of several SELECTs, whatever joins them, or of several conditions. */
+	const REPEATED = '/\b(SELECT|WHERE)\b.*\b\1\b/is';
+
 	/** Whether a statement asks a table of a plugin for rows by an id, which are noted. */
 	private function read_rows( $table, $sql, $strings, $prefix ) {
-		if ( isset( Trellis_Changes::TABLES[ $table ] ) || in_array( $table, Trellis_Changes::GLOBAL_TABLES, true ) || is_multisite() || preg_match( '/\bUNION\b/i', $sql ) || substr_count( strtoupper( $sql ), 'SELECT' ) > 1 || 1 !== count( ( new Trellis_Joined_Tables( $sql, $prefix ) )->names() ) ) {
+		if ( isset( Trellis_Changes::TABLES[ $table ] ) || in_array( $table, Trellis_Changes::GLOBAL_TABLES, true ) || is_multisite() || preg_match( self::REPEATED, $sql ) || 1 !== count( Trellis_Joined_Tables::of( $sql, $prefix )->names() ) ) {
 			return false;
 		}
 		$where = preg_match( '/\bWHERE\b(.*?)(?:\b(?:GROUP\s+BY|ORDER\s+BY|HAVING|LIMIT|FOR\s+UPDATE)\b|$)/is', $sql, $part ) ? $part[1] : '';
@@ -4048,7 +4223,7 @@ final class Trellis_Tags {
 	private function read_join( $sql, $strings, $prefix ) {
 		$table = "$prefix(\\w+)\\s+(?:AS\\s+)?(?!(?:ON|LEFT|INNER|JOIN)\\b)(\\w+)";
 		$join  = "/^.*?\\bFROM\\s+$table\\s+(?:(?:LEFT|INNER)\\s+)?JOIN\\s+$table\\s+ON\\s+(\\w+)\\.(\\w+)\\s*=\\s*(\\w+)\\.(\\w+)\\s+WHERE\\b(.*?)(?:\\b(?:GROUP\\s+BY|ORDER\\s+BY|HAVING|LIMIT)\\b|$)/is";
-		if ( is_multisite() || 1 !== substr_count( strtoupper( $sql ), 'SELECT' ) || preg_match( '/\bUNION\b/i', $sql ) || ! preg_match( $join, $sql, $part ) ) {
+		if ( is_multisite() || preg_match( self::REPEATED, $sql ) || ! preg_match( $join, $sql, $part ) ) {
 			return false;
 		}
 		list( , $left, $left_name, $right, $right_name, $one, $one_column, $other, $other_column, $where ) = $part;
@@ -4105,14 +4280,11 @@ final class Trellis_Tags {
 		return self::is_learned( $table );
 	}
 
-	/** What reads the clock of the database. */
-	const CLOCK = '/\b(?:(?:CURRENT_|LOCAL|UTC_)(?:DATE|TIME|TIMESTAMP)\b|(?:NOW|CURDATE|CURTIME|SYSDATE)\s*\(|UNIX_TIMESTAMP\s*\(\s*\))/i';
-
 	/** A row that is compared with the clock counts until its time comes, without a write. Where no row is found, none counts. */
 	private function bound_join( $table, $column, $ids, $alias, $where, $sql, $is_found ) {
 		$clock = '(?:NOW\s*\(\s*\)|CURRENT_TIMESTAMP(?:\s*\(\s*\))?)';
-		$times = preg_match_all( self::CLOCK, $sql );
-		if ( 0 === $times || ! $is_found && preg_match_all( self::CLOCK, $where ) === $times ) {
+		$times = preg_match_all( Trellis_Known_Sql::CHANGING, $sql );
+		if ( 0 === $times || ! $is_found && preg_match_all( Trellis_Known_Sql::CHANGING, $where ) === $times ) {
 			return;
 		}
 		$name = $GLOBALS['wpdb']->base_prefix . $table;
@@ -4270,7 +4442,7 @@ final class Trellis_Tags {
 	private function read_select( $sql, $strings, $prefix, $is_of_posts ) {
 		foreach ( preg_split( '/\bUNION\b/i', $sql ) as $one ) {
 			// Behind a comma stand tables that no prefix tells.
-			$others        = preg_grep( "/^(?:$prefix|NULL$|term_taxonomy_id$)/Di", ( new Trellis_Joined_Tables( $one, $prefix ) )->names(), PREG_GREP_INVERT );
+			$others        = preg_grep( "/^(?:$prefix|NULL$|term_taxonomy_id$)/Di", Trellis_Joined_Tables::of( $one, $prefix )->names(), PREG_GREP_INVERT );
 			$this->tables += array_fill_keys( array_filter( $others, array( 'Trellis_Known_Tables', 'is_shown' ) ), true );
 		}
 		preg_match_all( "/(?<![\\w$])$prefix(?:\\d+_)?(\\w+)(?!\\s*\\.|\\w)/", $sql, $found );
@@ -4279,9 +4451,9 @@ final class Trellis_Tags {
 			return;
 		}
 		$where = preg_match( '/\bWHERE\b(.*?)(?:\b(?:GROUP\s+BY|ORDER\s+BY|HAVING|LIMIT|FOR\s+UPDATE)\b(?!.*\bWHERE\b)|$)/is', $sql, $part ) ? $part[1] : '';
-		$joined = new Trellis_Joined_Tables( $sql, $prefix );
+		$joined = Trellis_Joined_Tables::of( $sql, $prefix );
 		$value  = function ( $of, $column ) use ( $where, $strings, $joined ) {
-			return $this->values_of( $where, $joined->columns( $of, $column ), $strings );
+			return false === stripos( $where, $column ) ? null : $this->values_of( $where, $joined->columns( $of, $column ), $strings );
 		};
 		$names  = array_unique( $tables );
 		$first  = $tables[0];
@@ -4292,7 +4464,7 @@ final class Trellis_Tags {
 		if ( array() === array_diff( array( 'terms', 'term_relationships' ), $names ) && ! preg_match( '/\bORDER\s+BY\s+t\.name\s+(?:ASC|DESC)\s*$/i', $sql ) ) {
 			$this->is_reordered = true;
 		}
-		if ( preg_match( '/\bUNION\b/i', $sql ) || substr_count( strtoupper( $sql ), 'WHERE' ) > 1 ) {
+		if ( preg_match( self::REPEATED, $sql ) ) {
 			$this->lists['any'] = true;
 			return;
 		}
@@ -4451,8 +4623,8 @@ final class Trellis_Tags {
 
 	/** The values to which a condition bounds a column; null when it may have any. */
 	private function values_of( $condition, $columns, $strings ) {
-		$text = self::unwrap( $condition );
-		if ( preg_match( '/\|\||\b(?:XOR|CASE)\b/i', $text ) ) {
+		$text = self::plain_condition( $condition );
+		if ( null === $text ) {
 			return null;
 		}
 		foreach ( array( 'OR', 'AND' ) as $word ) {
@@ -4486,9 +4658,27 @@ final class Trellis_Tags {
 		return null;
 	}
 
+	/**
+	 * A condition without the parentheses around it, in which AND and OR join conditions and do nothing else; null for any other. A range
+	 * between two values is a condition that names neither.
+	 */
+	public static function plain_condition( $condition ) {
+		if ( preg_match( '/\|\||\b(?:XOR|CASE|BETWEEN)\b/i', $condition ) ) {
+			$value     = "(?:'\\d+'|-?\\d+(?:\\.\\d+)?)";
+			$condition = preg_replace( "/\\bBETWEEN\\s+$value\\s+AND\\s+$value(?=\\s*(?:\\)|$|(?:AND|OR)\\b))/i", 'IS 0', $condition );
+			if ( preg_match( '/\|\||\b(?:XOR|CASE|BETWEEN)\b/i', $condition ) ) {
+				return null;
+			}
+		}
+		return self::unwrap( $condition );
+	}
+
 	/** Whether a condition holds for no row: WordPress adds `0 = 1` when another statement has not found the term that it looks for. */
 	private function is_never( $condition ) {
-		$text    = self::unwrap( $condition );
+		$text = self::plain_condition( $condition );
+		if ( null === $text ) {
+			return false;
+		}
 		$choices = self::split( $text, 'OR' );
 		$parts   = count( $choices ) > 1 ? $choices : self::split( $text, 'AND' );
 		if ( count( $parts ) < 2 ) {
@@ -4499,7 +4689,7 @@ final class Trellis_Tags {
 	}
 
 	/** A condition without the parentheses around all of it. */
-	public static function unwrap( $condition ) {
+	private static function unwrap( $condition ) {
 		$text = trim( $condition );
 		while ( preg_match( '/^\((.*)\)$/s', $text, $part ) && self::is_one( $part[1] ) ) {
 			$text = trim( $part[1] );
@@ -4837,7 +5027,7 @@ final class Trellis_Statement {
 		if ( ! $files instanceof WP_Filesystem_Direct || class_exists( 'WP_Upgrader', false ) || did_action( 'delete_plugin' ) || did_action( 'delete_theme' ) ) {
 			return true;
 		}
-		$since   = ( isset( $_SERVER['REQUEST_TIME'] ) ? (int) $_SERVER['REQUEST_TIME'] : time() ) - self::CLOCK_SECONDS;
+		$since   = ( isset( $_SERVER['REQUEST_TIME'] ) ? (int) $_SERVER['REQUEST_TIME'] : time() ) - Trellis_Known_Sql::CHANGING_SECONDS;
 		$folders = array( ABSPATH, WP_PLUGIN_DIR, WPMU_PLUGIN_DIR, get_theme_root(), get_stylesheet_directory(), get_template_directory(), WP_LANG_DIR, WP_LANG_DIR . '/plugins', WP_LANG_DIR . '/themes' );
 		clearstatcache();
 		$drop_ins = preg_replace( '/^/', WP_CONTENT_DIR . '/', array( 'advanced-cache.php', 'db.php', 'object-cache.php' ) );

@@ -1,0 +1,199 @@
+import { writeFile } from 'node:fs/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { describeWith } from '../support/requirements.ts'
+import type { Change } from './companion/intake.ts'
+import { type CompanionSite, startCompanionStack } from './companion/site.ts'
+
+const tables = [
+  'CREATE TABLE wp_sales (id bigint PRIMARY KEY, status varchar(20), amount int)',
+  'CREATE TABLE wp_cards (id bigint PRIMARY KEY, owner_id bigint, word_id bigint)',
+  'CREATE TABLE cards (id bigint)',
+  'CREATE TABLE wp_sums (id bigint, amount int)',
+  'CREATE FUNCTION sold() RETURNS int READS SQL DATA RETURN (SELECT COUNT(*) FROM wp_sales)',
+  'CREATE FUNCTION sell() RETURNS int MODIFIES SQL DATA BEGIN UPDATE wp_sales SET amount = amount + 1; RETURN 1; END',
+]
+
+/** What reads more than it names, or finds another thing each time. */
+const unreadable = {
+  'a stored function': 'SELECT sold()',
+  'a stored function beside a row': 'SELECT id, `sold` () FROM wp_cards WHERE owner_id = 5',
+  'a stored function behind a comment': 'SELECT sold/* */()',
+  'a stored function of a database': 'SELECT id FROM wp_cards WHERE id = site . sold()',
+  'a stored function in a variable': 'SET @sold = sold()',
+  'a user variable': 'SELECT @sold',
+  'a user variable beside a row': 'SELECT id FROM wp_cards WHERE id = 5 AND (@id := owner_id)',
+  'the number of the last row': 'SELECT LAST_INSERT_ID()',
+  'how many rows were written': 'SELECT ROW_COUNT()',
+  'a lock': "SELECT GET_LOCK('cards', 0)",
+  'rows that are written': 'INSERT INTO wp_sums (id, amount) SELECT 1, COUNT(*) FROM wp_sales',
+  'a sum that is written': 'REPLACE INTO wp_sums SET id = 1, amount = (SELECT COUNT(*) FROM wp_sales)',
+  'an update by another table':
+    'UPDATE wp_sums n JOIN wp_sales s ON s.id = n.id SET n.amount = s.amount WHERE n.id = 5',
+  'an update by a comma': 'UPDATE wp_sums n, wp_sales s SET n.amount = s.amount WHERE n.id = s.id',
+  'a deletion by another table': 'DELETE n FROM wp_sums n JOIN wp_sales s ON s.id = n.id WHERE n.id = 5',
+  'a new table': 'CREATE TEMPORARY TABLE some AS SELECT id FROM wp_sales',
+  'what the database says of its tables':
+    "SELECT table_rows FROM information_schema.tables WHERE table_name = 'wp_sales'",
+  'the state of tables': "SHOW TABLE STATUS LIKE 'wp_sales'",
+  'a plan': 'EXPLAIN SELECT id FROM wp_sales',
+} as const
+
+/** Where a part of the condition is none by itself, and the tables that are named as a whole. */
+const unbounded = {
+  'a range that ends with a comparison': 'SELECT id FROM wp_cards WHERE word_id BETWEEN 0 AND owner_id = 5',
+  'no range that ends with a comparison':
+    'SELECT id FROM wp_cards WHERE word_id NOT BETWEEN 0 AND (owner_id) AND owner_id = 5 = 5',
+  'rows but for others': 'SELECT id FROM wp_cards WHERE owner_id = 5 EXCEPT SELECT owner_id FROM wp_cards',
+  'rows that others are, too':
+    'SELECT id FROM wp_cards WHERE owner_id = 5 INTERSECT SELECT word_id FROM wp_cards',
+  'what is added': 'SELECT id FROM wp_cards WHERE owner_id = 5 UNION ALL SELECT id FROM wp_cards',
+} as const
+
+const anyPosts = {
+  'a range of posts that ends with a comparison':
+    'SELECT post_title FROM wp_posts WHERE menu_order BETWEEN 0 AND ID = 5',
+  'a range that ends with a type':
+    "SELECT ID FROM wp_posts WHERE menu_order BETWEEN 0 AND post_type = 'page' AND post_status = 'publish'",
+  'a condition that holds for no row in one of two cases':
+    "SELECT post_title FROM wp_posts WHERE 1 XOR post_type = 'page' AND 0 = 1",
+  'a range that ends with a condition for no row':
+    'SELECT post_title FROM wp_posts WHERE menu_order BETWEEN 0 AND 0 = 1',
+  'posts but for others': 'SELECT ID FROM wp_posts WHERE ID = 5 EXCEPT SELECT post_parent FROM wp_posts',
+  'posts that others are, too':
+    'SELECT ID FROM wp_posts WHERE ID = 5 INTERSECT SELECT post_parent FROM wp_posts',
+} as const
+
+/** What another statement of the same text does not find. */
+const random = {
+  'posts at random':
+    "SELECT ID FROM wp_posts WHERE post_type = 'post' AND post_status = 'publish' ORDER BY RAND() LIMIT 1",
+  'a row at random': 'SELECT id FROM wp_cards WHERE owner_id = 5 ORDER BY RAND () LIMIT 1',
+  'a random text': 'SELECT UUID(), id FROM wp_cards WHERE owner_id = 5',
+} as const
+
+/** What needs no more than the rows that it names. */
+const rows = {
+  'a range': 'SELECT id FROM wp_cards WHERE word_id BETWEEN 0 AND 9 AND owner_id = 5',
+  'a range of texts': "SELECT id FROM wp_cards WHERE owner_id = 5 AND (word_id NOT BETWEEN '1' AND '9')",
+  functions:
+    "SELECT GROUP_CONCAT(DISTINCT IFNULL(word_id, 0) SEPARATOR ' '), DATE_FORMAT(FROM_UNIXTIME(0), '%Y') FROM wp_cards WHERE owner_id = 5 GROUP BY owner_id HAVING COUNT(*) > 0 ORDER BY FIELD(id, 3, 2) LIMIT 1",
+  'how many were found': 'SELECT SQL_CALC_FOUND_ROWS id FROM wp_cards WHERE owner_id = 5 LIMIT 1',
+  'a text with all of it': "SELECT 'sold() @x BETWEEN' AS text FROM wp_cards WHERE owner_id = 5",
+} as const
+
+const harmless = {
+  'rows that were found': 'SELECT FOUND_ROWS()',
+  columns: 'SHOW FULL COLUMNS FROM wp_posts',
+  tables: "SHOW TABLES LIKE 'wp_cards'",
+  'a row that is written': "INSERT INTO wp_sums (id, amount) VALUES (7, CAST('1' AS SIGNED))",
+  'a row that is deleted': 'DELETE FROM wp_sums WHERE id = 70',
+} as const
+
+const all = { ...unreadable, ...unbounded, ...anyPosts, ...random, ...rows, ...harmless }
+
+const plugin = `<?php if ( isset( $_GET['statement'] ) ) { add_action( 'rest_api_init', function () {
+	$GLOBALS['wpdb']->query( json_decode( ${JSON.stringify(JSON.stringify(all))}, true )[ $_GET['statement'] ] );
+	header( 'X-Failed: ' . $GLOBALS['wpdb']->last_error );
+} ); }`
+
+const keysOf = <Table extends object>(table: Table): (keyof Table)[] => Object.keys(table) as (keyof Table)[]
+
+describeWith('mariadb', 'statements that name less than they read or write', () => {
+  let site: CompanionSite
+
+  const run = async (sql: readonly string[]): Promise<void> => {
+    const { output } = await site.php(
+      `foreach ( json_decode( getenv( 'SQL' ) ) as $sql ) { $GLOBALS['wpdb']->query( $sql ); echo $GLOBALS['wpdb']->last_error; }`,
+      { SQL: JSON.stringify(sql) },
+    )
+    expect(output).toBe('')
+  }
+
+  beforeAll(async () => {
+    site = await startCompanionStack()
+    await run(tables)
+    await writeFile(`${site.site}/wp-content/mu-plugins/zz-statements.php`, plugin)
+    // The first change after another plugin was added is one of everything.
+    await run(["INSERT INTO wp_sales VALUES (3, 'pending', 1)"])
+  })
+  afterAll(() => site?.stop())
+
+  const read = async (statement: keyof typeof all) => {
+    const query = new URLSearchParams({ statement })
+    const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?${query}`)
+    await response.arrayBuffer()
+    expect(response.headers.get('x-failed')).toBe('')
+    const tags = response.headers.get('trellis-tags') ?? ''
+    const named = (kind: string): readonly string[] =>
+      new RegExp(`;${kind}=([^;]*)`).exec(tags)?.[1]?.split(',') ?? []
+    return {
+      isComplete: tags.includes(';complete;'),
+      cause: response.headers.get('trellis-incomplete'),
+      maxAge: response.headers.get('trellis-max-age'),
+      rows: named('r'),
+      tables: named('x'),
+      any: [...named('list'), ...named('q').filter((list) => /^[a-z]+:any:any$/.test(list))],
+    }
+  }
+
+  test.each(keysOf(unreadable))('%s keeps a response from being described completely', async (name) => {
+    expect(await read(name)).toMatchObject({ isComplete: false, cause: 'a statement that cannot be read' })
+  })
+
+  test.each(keysOf(unbounded))('%s: the table is named as a whole', async (name) => {
+    expect(await read(name)).toMatchObject({ isComplete: true, rows: [] })
+    expect((await read(name)).tables).toContain('cards')
+  })
+
+  test.each(keysOf(anyPosts))('%s: a list of any posts', async (name) => {
+    expect((await read(name)).any).not.toEqual([])
+  })
+
+  test.each(keysOf(random))('%s: as old as a minute', async (name) => {
+    expect(await read(name)).toMatchObject({ isComplete: true, maxAge: '60' })
+  })
+
+  test.each(keysOf(rows))('%s: rows of one owner', async (name) => {
+    expect(await read(name)).toMatchObject({ isComplete: true, rows: ['cards:owner_id:5'], maxAge: null })
+  })
+
+  test.each(keysOf(harmless))('%s: nothing that a response shows', async (name) => {
+    expect(await read(name)).toMatchObject({ isComplete: true, rows: [], any: [] })
+  })
+
+  const changesOf = async (sql: string): Promise<readonly Change[]> => {
+    site.intake.pushes.length = 0
+    await run([sql])
+    return site.intake.pushes.flatMap(({ changes }) => changes)
+  }
+
+  test.each([
+    ['SELECT sell()', []],
+    ['SET @sold = sell()', []],
+    ['INSERT INTO wp_sums (id, amount) VALUES (8, sell())', []],
+    ['UPDATE wp_sums SET amount = sell() WHERE id = 8', []],
+    ['UPDATE wp_sales s, cards c SET c.id = 3 WHERE s.id = 3', ['sales', 'cards']],
+    ['UPDATE wp_sales s JOIN cards c ON c.id = s.id SET c.id = 3', ['sales', 'cards']],
+    ['DELETE cards FROM cards JOIN wp_sales ON cards.id = wp_sales.id', ['sales', 'cards']],
+    ['DELETE FROM cards USING cards, wp_sales WHERE cards.id = wp_sales.id', ['sales', 'cards']],
+    ['INSERT INTO cards (id) (SELECT id FROM wp_sales)', ['sales', 'cards']],
+    ['INSERT INTO cards SET id = (SELECT MAX(id) FROM wp_sales)', ['sales', 'cards']],
+    ['REPLACE cards VALUES ((SELECT MAX(id) FROM wp_sales))', ['sales', 'cards']],
+    ['RENAME TABLE wp_sums TO old_sums, cards TO wp_sums, old_sums TO cards', ['sums', 'cards']],
+  ])('%s is a change of all that it may write', async (sql, names) => {
+    const changes = await changesOf(sql)
+    const named = changes.flatMap((change) => ('name' in change ? [change.name] : []))
+    if (names.length === 0 || changes.some(({ kind }) => kind === 'all')) {
+      expect(changes).toEqual([expect.objectContaining({ kind: 'all' })])
+    } else {
+      expect(named).toEqual(expect.arrayContaining(names))
+    }
+  })
+
+  test.each(['SELECT sold()', "SELECT 'sell()' AS text", 'SELECT LAST_INSERT_ID(), CONNECTION_ID()'])(
+    '%s is no change',
+    async (sql) => {
+      expect(await changesOf(sql)).toEqual([])
+    },
+  )
+})

@@ -3234,6 +3234,9 @@ final class Trellis_Tags {
 	/** Names this request, as the reports of what it writes do. */
 	private $request;
 
+	/** Looked for once, when the response is described. */
+	private $adding_hooks = null;
+
 	/** The pattern of statements that are read without more. */
 	private $plain_query = null;
 
@@ -3537,14 +3540,20 @@ final class Trellis_Tags {
 	/** Where plugins add to what these show: texts, blocks, embeds, addresses of posts, files and terms, faces, objects and their meta, and whole responses. */
 	const ADDING = '/^(?:the_content|the_content_more_link|the_excerpt|get_the_excerpt|excerpt_length|excerpt_more|wp_trim_excerpt|wp_trim_words|the_title|private_title_format|protected_title_format|the_password_form|content_pagination|get_the_guid|post_class|post_class_taxonomies|get_page_uri|get_ancestors|prepend_attachment|pre_kses|is_sticky|post_password_required|get_post_status|post_thumbnail_id|(?:pre_)?render_block(?:_.*)?|hooked_block.*|block_bindings_.*|do_shortcode_tag|shortcode_atts_.*|embed_.*|(?:pre_)?oembed_.*|wp_(?:audio|video)_.*|wp_embed_handler_.*|wp_mediaelement_fallback|smilies_src|wp_(?:get_attachment|calculate_image|img_tag|content_img)_.*|image_downsize|image_get_intermediate_size|get_attached_file|(?:pre_)?term_link|tag_link|category_link|author_link|pre_post_link|post_link|post_link_category|get_the_categories|page_link|_get_page_link|attachment_link|post_type_link|pll_post_type_link|get_comment_link|comment_text|get_comment_type|(?:pre_)?get_avatar_(?:data|url)|the_posts|posts_results|the_comments|get_comment|get_term|(?:get|default)_(?:post|term|comment|user)_metadata|rest_dispatch_request|rest_request_before_callbacks|rest_request_after_callbacks|rest_post_dispatch|rest_pre_echo_response|rest_pre_serve_request|rest_envelope_response|rest_route_for_.*|rest_response_link_curies|rest_prepare_.*)$/D';
 
+	/** Where they change addresses of the site, folders of its files and its texts: these show no terms, but may show of whom an object is. */
+	const OF_SITE = '/^(?:(?:home|site|rest|content|includes|plugins|get_site_icon)_url|set_url_scheme|user_trailingslashit|upload_dir|(?:pre_)?determine_locale|locale|n?gettext(?:_.*)?|pre_wp_theme_name)$/D';
+
 	/** Whether a plugin, a shortcode or a dynamic block may have added anything to the answer. */
 	private function is_added_to() {
-		return $this->is_added_to || array() !== $this->fields() || $this->is_filtered( $this->adding_hooks() );
+		return $this->is_added_to || array() !== $this->fields() || $this->is_filtered( array_merge( $this->adding_hooks(), preg_grep( self::OF_SITE, array_keys( $GLOBALS['wp_filter'] ) ) ) );
 	}
 
-	/** Terms have a filter for each taxonomy. */
+	/** Those by which they add. Terms have a filter for each taxonomy. */
 	private function adding_hooks() {
-		return array_merge( preg_grep( self::ADDING, array_keys( $GLOBALS['wp_filter'] ) ), preg_replace( '/^/', 'get_', get_taxonomies() ) );
+		if ( null === $this->adding_hooks ) {
+			$this->adding_hooks = array_merge( preg_grep( self::ADDING, array_keys( $GLOBALS['wp_filter'] ) ), preg_replace( '/^/', 'get_', get_taxonomies() ) );
+		}
+		return $this->adding_hooks;
 	}
 
 	/** Fields that plugins have registered for what the response shows; null when it is not known what that is. */

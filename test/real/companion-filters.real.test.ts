@@ -19,6 +19,18 @@ if ( isset( $_GET['applied'] ) ) {
 		file_put_contents( WP_CONTENT_DIR . '/applied.json', json_encode( array_values( $applied ) ) );
 	} );
 }
+isset( $_GET['controlled'] ) && add_filter( 'register_post_type_args', function ( $args, $type ) {
+	if ( ! class_exists( 'Acme_Posts' ) ) {
+		class Acme_Posts extends WP_REST_Posts_Controller {
+			public function prepare_item_for_response( $item, $request ) {
+				$response       = parent::prepare_item_for_response( $item, $request );
+				$response->data['by'] = get_userdata( $item->post_author )->display_name;
+				return $response;
+			}
+		}
+	}
+	return 'post' === $type ? array( 'rest_controller_class' => 'Acme_Posts' ) + $args : $args;
+}, 10, 2 );
 isset( $_GET['hooked'] ) && add_filter( $_GET['hooked'], function ( $given ) {
 	$GLOBALS['acme_name'] = strlen( md5( 'acme' ) );
 	return $given;
@@ -71,8 +83,8 @@ const others: readonly (readonly [reason: string, names: RegExp])[] = [
     /_cap$|_viewable$|^has_post_thumbnail$|^rest_allow_anonymous_comments$|^current_theme_supports-|_revisions_to_keep$|^get_avatar_comment_types$|^wp_is_application_passwords_available$/,
   ],
   [
-    'they name no object: addresses of the site, its files and its languages',
-    /^(?:home|site|admin|includes|content|plugins|rest|get_site_icon)_url$|^(?:upload_dir|upload_mimes|mime_types|set_url_scheme|user_trailingslashit|wp_should_replace_insecure_home_url)$|^(?:stylesheet|template|theme)(?:_directory|_root|_file_path)?$|gettext|^ngettext|locale|textdomain|translation|^pre_wp_theme_name$|^wp_theme_json_data_/,
+    'they name no object: types of files, the theme, where texts are read from',
+    /^admin_url$|^(?:upload_mimes|mime_types|wp_should_replace_insecure_home_url)$|^(?:stylesheet|template|theme)(?:_directory|_root|_file_path)?$|_locale|textdomain|translation|^wp_theme_json_data_/,
   ],
   [
     'they clean a text, or say how',
@@ -130,8 +142,11 @@ describeWith('php', 'filters that WordPress applies while it makes a response', 
     }
     const made = await site.php(makePosts)
     embeds = (JSON.parse(made.output) as readonly number[]).map((id) => `/wp/v2/posts/${id}`)
-    const { output } = await site.php('echo json_encode( Trellis_Tags::ADDING );')
-    adding = new RegExp((JSON.parse(output) as string).replace(/^\/|\/D?$/g, ''))
+    const { output } = await site.php(
+      'echo json_encode( array( Trellis_Tags::ADDING, Trellis_Tags::OF_SITE ) );',
+    )
+    const patterns = JSON.parse(output) as readonly string[]
+    adding = new RegExp(patterns.map((one) => one.replace(/^\/|\/D?$/g, '')).join('|'))
   })
   afterAll(() => site?.stop())
 
@@ -168,6 +183,13 @@ describeWith('php', 'filters that WordPress applies while it makes a response', 
     const path = '/wp/v2/posts/10'
     expect(await read(path)).toContain(';plain;')
     expect(await read(`${path}?prepared=1`)).not.toContain(';plain;')
+  })
+
+  test('a class of a plugin in the place of the one of WordPress may show anything of what it reads', async () => {
+    const tags = await read('/wp/v2/posts/10?controlled=1')
+    expect(tags).toContain(';complete;')
+    expect(tags).toMatch(/;u=\d/)
+    for (const flag of [';plain;', ';uncounted;', ';slugs;']) expect(tags).not.toContain(flag)
   })
 
   test('an embed of WordPress adds nothing, unless a plugin hooks to it or to the whole of the response', async () => {

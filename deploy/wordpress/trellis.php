@@ -497,7 +497,8 @@ final class Trellis_Log {
 
 /**
  * What neither the schema nor a statement says: all that the companion knows of tables of plugins by their names. Each row has its reason.
- * A table that is not here is learned from its columns and from what is asked and written, and every change of it counts.
+ * A table that is not here is learned from its columns and from what is asked and written, and every change of it counts. Tasks, logs and
+ * carts are what they are in each version; how a plugin uses a table holds for the version that was tested, see `Trellis_Known_Code`.
  */
 final class Trellis_Known_Tables {
 	/** No response shows them. */
@@ -519,14 +520,14 @@ final class Trellis_Known_Tables {
 	 * begins in the same way, and its first response does not show the row.
 	 */
 	const MEMOIZED = array(
-		'yoast_indexable'           => 'Yoast SEO 28: titles, addresses and robots of an object, made when it is shown first',
-		'yoast_indexable_hierarchy' => 'Yoast SEO 28: ancestors of an object, made with them',
+		'yoast_indexable'           => array( 'wordpress-seo', 'titles, addresses and robots of an object, made when it is shown first' ),
+		'yoast_indexable_hierarchy' => array( 'wordpress-seo', 'ancestors of an object, made with them' ),
 	);
 
 	/** Columns that no response shows, though a statement asks for all. A response whose statement names one depends on the whole table. */
 	const UNSHOWN = array(
-		// Yoast SEO 28 writes them in the rows of author, terms and home page when a post has changed, and reads them in its sitemaps by name.
-		'yoast_indexable' => array( 'object_last_modified', 'updated_at' ),
+		// Yoast SEO writes them in the rows of author, terms and home page when a post has changed, and reads them in its sitemaps by name.
+		'yoast_indexable' => array( 'wordpress-seo', array( 'object_last_modified', 'updated_at' ) ),
 	);
 
 	/** The name under which a table is known, however a statement writes it: some databases tell no case apart, and elsewhere too much changes. */
@@ -547,11 +548,11 @@ final class Trellis_Known_Tables {
 	}
 
 	public static function is_memoized( $table ) {
-		return isset( self::MEMOIZED[ $table ] );
+		return isset( self::MEMOIZED[ $table ] ) && Trellis_Known_Code::is_tested( self::MEMOIZED[ $table ][0] );
 	}
 
 	public static function unshown_columns( $table ) {
-		return isset( self::UNSHOWN[ $table ] ) ? self::UNSHOWN[ $table ] : array();
+		return isset( self::UNSHOWN[ $table ] ) && Trellis_Known_Code::is_tested( self::UNSHOWN[ $table ][0] ) ? self::UNSHOWN[ $table ][1] : array();
 	}
 }
 
@@ -680,6 +681,18 @@ final class Trellis_Known_Code {
 		}
 		list( $constant, $version ) = isset( self::TESTED[ $plugin ] ) ? self::TESTED[ $plugin ] : array( '', '' );
 		return '' !== $constant && defined( $constant ) && 0 === strpos( constant( $constant ) . '.', "$version." );
+	}
+
+	/** Active plugins of this list in versions that were not tested, of which nothing here holds: `woocommerce 10.6.1`. */
+	public static function untested() {
+		$names = array();
+		foreach ( (array) get_option( 'active_plugins', array() ) as $file ) {
+			$plugin = (string) strtok( (string) $file, '/' );
+			if ( isset( self::TESTED[ $plugin ] ) && defined( self::TESTED[ $plugin ][0] ) && ! self::is_tested( $plugin ) ) {
+				$names[] = $plugin . ' ' . constant( self::TESTED[ $plugin ][0] );
+			}
+		}
+		return $names;
 	}
 
 	/** The name under which a callback is listed: its own, or that of its namespace; '' for none. */
@@ -4752,6 +4765,10 @@ final class Trellis_Tags {
 			if ( '' !== $this->cause ) {
 				header( 'Trellis-Incomplete: ' . substr( preg_replace( '/[^\x20-\x7e]/', '_', $this->cause ), 0, 200 ) );
 			}
+			$untested = Trellis_Known_Code::untested();
+			if ( $untested ) {
+				header( 'Trellis-Untested: ' . substr( preg_replace( '/[^\x20-\x7e]/', '_', implode( ', ', $untested ) ), 0, 200 ) );
+			}
 			header( "Trellis-Request: {$this->request}" );
 			if ( $this->max_age > 0 ) {
 				header( "Trellis-Max-Age: {$this->max_age}" );
@@ -5036,7 +5053,7 @@ final class Trellis_Statement {
 		if ( ! $files instanceof WP_Filesystem_Direct || class_exists( 'WP_Upgrader', false ) || did_action( 'delete_plugin' ) || did_action( 'delete_theme' ) ) {
 			return true;
 		}
-		$since   = ( isset( $_SERVER['REQUEST_TIME'] ) ? (int) $_SERVER['REQUEST_TIME'] : time() ) - Trellis_Known_Sql::CHANGING_SECONDS;
+		$since   = ( isset( $_SERVER['REQUEST_TIME'] ) ? (int) $_SERVER['REQUEST_TIME'] : time() ) - self::CLOCK_SECONDS;
 		$folders = array( ABSPATH, WP_PLUGIN_DIR, WPMU_PLUGIN_DIR, get_theme_root(), get_stylesheet_directory(), get_template_directory(), WP_LANG_DIR, WP_LANG_DIR . '/plugins', WP_LANG_DIR . '/themes' );
 		clearstatcache();
 		$drop_ins = preg_replace( '/^/', WP_CONTENT_DIR . '/', array( 'advanced-cache.php', 'db.php', 'object-cache.php' ) );

@@ -1,19 +1,25 @@
-/** How many stored responses of a service the companion describes completely, and what keeps it from describing the others so. */
+/**
+ * How many stored responses of a service the companion describes completely, what keeps it from describing the others so, and the plugins
+ * that it was tested with in other versions.
+ */
 export type Descriptions = {
   readonly service: string
   readonly stored: number
   readonly complete: number
   /** The most frequent first. */
   readonly causes: readonly { readonly cause: string; readonly count: number }[]
+  readonly untested: readonly string[]
 }
 
 type Described = { readonly service: string; readonly cause: string; readonly count: number }
 type Stored = { readonly service: string; readonly count: number }
+type Untested = { readonly service: string; readonly plugin: string }
 
 /** Of each service of which something is described; a stored response without any list is not complete either. */
 export const descriptionsOf = (
   described: readonly Described[],
   stored: readonly Stored[],
+  untested: readonly Untested[] = [],
 ): readonly Descriptions[] =>
   [...new Set(described.map(({ service }) => service))].map((service) => {
     const own = described.filter((row) => row.service === service && row.count > 0)
@@ -24,15 +30,29 @@ export const descriptionsOf = (
       causes.push({ cause: 'responses that the companion does not describe', count: all - listed })
     causes.sort((first, second) => second.count - first.count)
     const incomplete = causes.reduce((sum, { count }) => sum + count, 0)
-    return { service, stored: all, complete: all - incomplete, causes }
+    return {
+      service,
+      stored: all,
+      complete: all - incomplete,
+      causes,
+      untested: untested.filter((row) => row.service === service).map(({ plugin }) => plugin),
+    }
   })
 
 const maxCauses = 5
 
 const percent = (part: number, whole: number): string => `${((100 * part) / whole).toFixed(1)} %`
 
-/** One sentence for people, without its full stop. */
-export const describedText = ({ stored, complete, causes }: Descriptions): string => {
+/** For people, without a full stop. */
+export const describedText = (descriptions: Descriptions): string => {
+  const { untested } = descriptions
+  const text = completeText(descriptions)
+  return untested.length === 0
+    ? text
+    : `${text}. It was not tested with ${untested.join(', ')}: what it knows of other versions does not hold, so a new post or the description of a category drops more than it has to. Update the companion, or see which versions its README names`
+}
+
+const completeText = ({ stored, complete, causes }: Descriptions): string => {
   if (causes.length === 0) return `the companion describes all of ${stored} stored responses completely`
   const rest = causes.length - maxCauses
   const named = causes.slice(0, maxCauses).map(({ cause, count }) => `${cause} (${count})`)

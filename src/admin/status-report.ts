@@ -232,6 +232,7 @@ export const statusReport = (
   const descriptions = descriptionsOf(
     addedUp(read('trellis_cache_described_total'), ['service', 'cause']),
     addedUp(read('trellis_cache_stored_total'), ['service']),
+    addedUp(read('trellis_cache_untested_plugins_total'), ['service', 'plugin']),
   )
   return {
     readiness: {

@@ -100,9 +100,12 @@ export type ReadOutcome = 'hit' | 'miss' | 'stale' | 'revalidated' | 'collapsed'
 export const invalidators = ['write', 'purge', 'changes', 'elsewhere'] as const
 export type InvalidationCause = (typeof invalidators)[number]
 
-/** Does the upstream's list of what a stored response shows say everything? `cause`: why not, in the upstream's words. */
+/**
+ * Does the upstream's list of what a stored response shows say everything? `cause`: why not, `untested`: what is known less well than the
+ * list could say, both in the upstream's words.
+ */
 export type StoredDescription =
-  | { readonly kind: 'complete' }
+  | { readonly kind: 'complete'; readonly untested?: string | undefined }
   | { readonly kind: 'incomplete'; readonly cause: string | undefined }
 
 /** All strings but a `cause` come from the configuration or closed lists, never from a client. */

@@ -41,6 +41,8 @@ export type ResponseHints = {
   readonly maxAge: string | undefined
   /** Trellis-Incomplete: why the tags do not say everything, for a person. */
   readonly incomplete?: string | undefined
+  /** Trellis-Untested: plugins in versions that the companion does not know, so that more changes reach the response, for a person. */
+  readonly untested?: string | undefined
   /** Trellis-Statement: what the request has written. */
   readonly receipt?: string | undefined
   /** Trellis-Request: how reports of changes name the request that the response is for. */

@@ -139,13 +139,16 @@ const hintsOf = (headers: HeaderLines): ResponseHints | undefined => {
   const tags = headerValue(headers, 'trellis-tags')
   const maxAge = headerValue(headers, 'trellis-max-age')
   const incomplete = headerValue(headers, 'trellis-incomplete')
+  const untested = headerValue(headers, 'trellis-untested')
   const receipt = headerValue(headers, 'trellis-statement')
   const request = headerValue(headers, 'trellis-request')
-  if ([tags, maxAge, incomplete, receipt, request].every((value) => value === undefined)) return undefined
+  if ([tags, maxAge, incomplete, untested, receipt, request].every((value) => value === undefined))
+    return undefined
   return {
     tags,
     maxAge,
     ...(incomplete === undefined ? {} : { incomplete }),
+    ...(untested === undefined ? {} : { untested }),
     ...(receipt === undefined ? {} : { receipt }),
     ...(request === undefined ? {} : { request }),
   }

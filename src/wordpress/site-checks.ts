@@ -131,10 +131,16 @@ const ofDescriptions = async ({ ask, service }: UpstreamCheck): Promise<readonly
     .filter(({ isComplete }) => !isComplete)
     .map(({ name, incomplete = 'the companion does not say why' }) => `${name} (${incomplete.slice(0, 200)})`)
   const text = `the companion describes ${complete} of ${read.length} core lists completely`
+  const untested = new Set(read.flatMap((one) => one.untested?.slice(0, 200).split(', ') ?? []))
   return [
     others.length === 0
       ? text
       : `${text}; each change of anything public drops the others: ${others.join(', ')}`,
+    ...(untested.size === 0
+      ? []
+      : [
+          `the companion does not know ${[...untested].join(', ')}: it was tested with other versions, so a new post or the description of a category drops more than it has to`,
+        ]),
   ]
 }
 

@@ -240,6 +240,25 @@ test('it says how many core lists the companion describes completely, and what k
   ])
 })
 
+test('it names the plugins that the companion does not know in these versions', async () => {
+  origin.script = wordpress('/wp-json/', '/wp-json', (_seen, wire) =>
+    wire.respond({
+      headers: {
+        'Content-Type': 'application/json',
+        'Trellis-Tags': 'v1;n=0;complete;blogs=1',
+        'Trellis-Untested': 'woocommerce 10.6.1, pods 3.4',
+      },
+      content: '[]',
+    }),
+  )
+  const { lines } = await doctor(await withPorts({ publicUrl, services: { blog: site() } }))
+  expect(lines.filter((line) => line.includes('does not know'))).toEqual([
+    expect.stringMatching(
+      /^note +upstream of blog: the companion does not know woocommerce 10\.6\.1, pods 3\.4: /,
+    ),
+  ])
+})
+
 test('with --json it prints the same for scripts', async () => {
   const { end, stdout } = await doctor(
     await withPorts({ services: { api: open({ targets: ['http://127.0.0.1:1'] }) } }),

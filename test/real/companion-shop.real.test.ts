@@ -214,6 +214,14 @@ describeSite('what responses of a shop depend on (WooCommerce, Yoast SEO, ACF)',
       'newer=WPSEO_VERSION',
     ])
       expect(await isKept(`?${query}`), query).toBe(false)
+    // The operator is told which version that is.
+    const untested = async (query: string): Promise<string | null> => {
+      const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/${id}${query}`)
+      await response.arrayBuffer()
+      return response.headers.get('trellis-untested')
+    }
+    expect(await untested('')).toBeNull()
+    expect(await untested('?newer=WC_VERSION')).toMatch(/^woocommerce \d/)
     // ACF shows whole terms in this format.
     expect(await isKept('?acf_format=standard')).toBe(false)
   })

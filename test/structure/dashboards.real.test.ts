@@ -135,6 +135,7 @@ test('every metric is used, or is named here with the reason', () => {
   const unused: Readonly<Record<string, string>> = {
     trellis_cache_lost_hits_total: 'trellis advise and the status page show it with what to do',
     trellis_cache_described_total: 'the same',
+    trellis_cache_untested_plugins_total: 'the same',
     trellis_write_faults_total: 'a fault of the gateway itself, for a report',
     trellis_write_states_total: 'for an inquiry into one service',
     trellis_writes_open: 'for an inquiry into why reads are not stored',

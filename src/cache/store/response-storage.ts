@@ -50,7 +50,7 @@ export const isSuperseded = (log: InvalidationLog, stored: StoredResponse, since
 const descriptionOf = (service: string, { hints, tags }: StoredResponse): StoredDescription | undefined => {
   if (hints?.tags === undefined) return undefined
   return tags.includes(describedTag(service))
-    ? { kind: 'complete' }
+    ? { kind: 'complete', ...(hints.untested === undefined ? {} : { untested: hints.untested }) }
     : { kind: 'incomplete', cause: hints.incomplete }
 }
 

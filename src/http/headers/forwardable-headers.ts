@@ -79,6 +79,7 @@ const hintHeaders: readonly string[] = [
   'trellis-tags',
   'trellis-max-age',
   'trellis-incomplete',
+  'trellis-untested',
   'trellis-statement',
   'trellis-request',
 ]

@@ -354,6 +354,11 @@ export const cacheMetrics = {
     { service, cause: open },
     'Stored responses that came with a list of what they show; `cause`: what keeps the list from being complete, empty where it is.',
   ),
+  cacheUntestedPlugins: counter(
+    'cache_untested_plugins_total',
+    { service, plugin: open },
+    'Stored responses beside a plugin whose version the companion was not tested with.',
+  ),
   cacheStoredBytes: counter('cache_stored_bytes_total', { service }, 'Bytes of responses stored.'),
   cacheNotStored: counter(
     'cache_not_stored_total',

@@ -20,6 +20,7 @@ import type { TracingEvent } from '../open-telemetry.ts'
 import type { PushEvent } from '../push-metrics.ts'
 import { writeLabelOf } from './cache-metrics.ts'
 import type { Families, HistogramSeries, NumberSeries } from './registry.ts'
+import { untestedPlugins } from './untested-plugins.ts'
 
 const statusClasses = ['other', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
@@ -233,8 +234,11 @@ const createCacheObserver = (families: Families, causeLabel: CauseLabel) =>
     },
     stored: ({ service, bytes, description }) => {
       add(families.cacheStored.series({ service }))
-      if (description !== undefined)
+      if (description !== undefined) {
         add(families.cacheDescribed.series({ service, cause: labelOf(description, causeLabel) }))
+        for (const plugin of untestedPlugins(description))
+          add(families.cacheUntestedPlugins.series({ service, plugin }))
+      }
       add(families.cacheStoredBytes.series({ service }), bytes)
     },
     'not-stored': ({ service, route, reason }) => {

@@ -32,8 +32,9 @@ describe('of the stored responses of a service', () => {
         { cause: 'plugin shop: all options', count: 10 },
         { cause: 'responses that the companion does not describe', count: 4 },
       ],
+      untested: [],
     })
-    expect(other).toEqual({ service: 'other', stored: 5, complete: 5, causes: [] })
+    expect(other).toEqual({ service: 'other', stored: 5, complete: 5, causes: [], untested: [] })
   })
 
   test('the text has the share, and five causes at most', () => {
@@ -43,6 +44,19 @@ describe('of the stored responses of a service', () => {
     expect(many && describedText(many)).toBe(
       'the companion describes 51 of 100 stored responses completely (51.0 %). Each change of anything public drops the others: plugin p0: all options (10), plugin p1: all options (9), plugin p2: all options (8), plugin p3: all options (7), plugin p4: all options (6), and 2 more',
     )
+  })
+
+  test('plugins in versions that were not tested are named, and are advice where all are complete, too', () => {
+    const untested = [
+      { service: 'blog', plugin: 'woocommerce 10.6.1' },
+      { service: 'other', plugin: 'pods 3.4' },
+    ]
+    const [site] = descriptionsOf([described('', 7)], [], untested)
+    expect(site?.untested).toEqual(['woocommerce 10.6.1'])
+    expect(site && describedText(site)).toMatch(
+      /^the companion describes all of 7 stored responses completely\. It was not tested with woocommerce 10\.6\.1: /,
+    )
+    expect(adviceFor([], limits, site ? [site] : [])).toMatchObject([{ service: 'blog', count: 0 }])
   })
 
   test('they are advice among the others where some are not complete', () => {

@@ -6,6 +6,9 @@
  * `?ordered=found` change the order in which posts show their terms.
  */
 
+// The tables are those of this version.
+define( 'WPSEO_VERSION', '28.3' );
+
 function companion_rows_statements() {
 	$object = function ( $id ) {
 		return "WHERE object_id = $id AND object_type = 'post'";

@@ -18,11 +18,11 @@ export const createProcessChecker = ({
       gateways().map(({ origin, adminOrigin }) => ({ publicAddress: origin, adminAddress: adminOrigin })),
     operations: 10_000_000,
     readers: 24,
-    writers: 6,
+    writers: times(3, 6),
     lostAfterMs: 8_000,
     respondedShare: 0.99,
     hangUpShare: 0.01,
     // Readers without a rest take all processors, and the disturbances, which end a short run, take longer.
-    readerRestMs: times(80, 16),
+    readerRestMs: times(200, 16),
     softShare: 0,
   })

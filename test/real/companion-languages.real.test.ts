@@ -31,7 +31,8 @@ describeSite('what responses of a site with languages depend on (Polylang)', () 
   }
 
   beforeAll(async () => {
-    site = await startRealSite({ plugins: pluginSets.languages, withCompanion: true })
+    // With Pods beside it, whose site other tests have built.
+    site = await startRealSite({ plugins: pluginSets.pods, withCompanion: true })
     await writeFile(`${site.site}/wp-content/mu-plugins/zz-adding.php`, adding)
     await writeFile(`${site.site}/wp-content/mu-plugins/zz-administering.php`, administering)
     expect(await site.php(makeLanguages)).toEqual({ code: 0, output: '' })

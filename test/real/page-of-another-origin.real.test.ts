@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startBrowser } from '../support/browser.ts'
-import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { describeWith } from '../support/requirements.ts'
 import { blocksOf } from '../support/shown-commands.ts'
 import { pngImage } from './image.ts'
@@ -147,10 +147,10 @@ describeWith('php', 'a page of another origin', () => {
     let pages: Server
     let origin: string
     let given: Omit<Given, 'root'>
-    const gateways: GatewayProcess[] = []
+    const gateways: TestGateway[] = []
 
     const start = async (cors: Record<string, unknown>): Promise<string> => {
-      const gateway = await startGatewayProcess({
+      const gateway = await startTestGateway({
         cors,
         services: {
           site: {
@@ -163,9 +163,12 @@ describeWith('php', 'a page of another origin', () => {
         },
       })
       gateways.push(gateway)
-      return gateway.origin + mount
+      return gateway.publicAddress + mount
     }
-    const page = async (): Promise<Page> => {
+    /** Of a browser that is logged in to WordPress. */
+    let cookies: Awaited<ReturnType<BrowserContext['storageState']>>
+
+    const logIn = async (): Promise<void> => {
       const context = await browser.newContext()
       const { username } = wordpress.credentials.admin
       await context.request.post(`${wordpress.origin}/wp-login.php`, {
@@ -180,6 +183,11 @@ describeWith('php', 'a page of another origin', () => {
         image: [...pngImage(20, 10)],
       }
       expect(given.nonce).toMatch(/^[0-9a-f]{10}$/)
+      cookies = await context.storageState()
+      await context.close()
+    }
+    const page = async (): Promise<Page> => {
+      const context = await browser.newContext({ storageState: cookies })
       const opened = await context.newPage()
       await opened.goto(origin)
       return opened
@@ -197,9 +205,10 @@ describeWith('php', 'a page of another origin', () => {
       pages = createServer((_, response) => response.setHeader('Content-Type', 'text/html').end('<p>Page'))
       await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve))
       origin = `http://127.0.0.1:${(pages.address() as AddressInfo).port}`
+      await logIn()
     })
     afterAll(async () => {
-      for (const gateway of gateways) await gateway.stop()
+      for (const gateway of gateways) await gateway.close()
       await browser?.close()
       pages?.close()
       await wordpress?.stop()

@@ -34,7 +34,7 @@ describeSite('a real WordPress with real plugins', () => {
   test.each(sets)(
     isAll
       ? '%s: what each of six writes leaves is not older than what WordPress says, and no less with the companion, which lists all that the routes of core depend on'
-      : '%s: with the companion, which lists all that the routes of core depend on, what each of six writes leaves is not older than what WordPress says',
+      : '%s: with the companion, which lists all that the routes of core depend on, what some writes leave is not older than what WordPress says',
     async (set) => {
       const measure = (withCompanion: boolean) => measureSite(set, withCompanion, '7.1', times(2, 1))
       const without = isAll ? await measure(false) : undefined

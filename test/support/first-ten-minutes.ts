@@ -31,8 +31,11 @@ class Visitor {
   readonly #admin: string
   readonly sights: Sight[] = []
 
-  constructor(browser: Browser, origin: string, admin: string) {
+  readonly #takesPictures: boolean
+
+  constructor(browser: Browser, takesPictures: boolean, origin: string, admin: string) {
     this.#browser = browser
+    this.#takesPictures = takesPictures
     this.#origin = origin
     this.#admin = admin
   }
@@ -45,8 +48,9 @@ class Visitor {
   }
 
   async #look(page: Page, name: string): Promise<void> {
-    const picture = await page.screenshot({ fullPage: true })
-    this.sights.push({ name, outline: await outlineOf(page), picture })
+    const outline = await outlineOf(page)
+    if (!this.#takesPictures) this.sights.push({ name, outline })
+    else this.sights.push({ name, outline, picture: await page.screenshot({ fullPage: true }) })
   }
 
   /** Minute one: the front page, and its three buttons. */
@@ -116,7 +120,10 @@ class Visitor {
 }
 
 /** Starts the demo as its reader would, and does what a person does in the first ten minutes. */
-export const firstTenMinutes = async (browser: Browser): Promise<readonly Sight[]> => {
+export const firstTenMinutes = async (
+  browser: Browser,
+  takesPictures: boolean,
+): Promise<readonly Sight[]> => {
   const ports = [await freePort(), await freePort()] as const
   const [origin, admin] = [`http://127.0.0.1:${ports[0]}`, `http://127.0.0.1:${ports[1]}`]
   const env = { TRELLIS_PORT: `${ports[0]}`, TRELLIS_ADMIN_PORT: `${ports[1]}`, TRELLIS_DRAIN_DELAY: '0s' }
@@ -128,7 +135,7 @@ export const firstTenMinutes = async (browser: Browser): Promise<readonly Sight[
       const response = await fetch(`${admin}/readyz`)
       if (!response.ok) throw new Error(`${response.status}`)
     })
-    const visitor = new Visitor(browser, origin, admin)
+    const visitor = new Visitor(browser, takesPictures, origin, admin)
     await visitor.reads()
     await visitor.losesHits()
     await visitor.asksForAdvice()

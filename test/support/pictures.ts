@@ -15,7 +15,7 @@ const picture = fileURLToPath(new URL('status.png', folder))
 const trafficMs = argv.includes('--quick') ? 0 : 90_000
 
 const browser = await startBrowser()
-for (const { name, outline, picture: image } of await firstTenMinutes(browser)) {
+for (const { name, outline, picture: image } of await firstTenMinutes(browser, true)) {
   await writeFile(new URL(`${name}.outline.txt`, folder), outline)
   if (image !== undefined) await writeFile(new URL(`${name}.png`, folder), image)
   stdout.write(`${name}\n`)

@@ -50,7 +50,7 @@ export const setOfRandomWrites: PluginSet = 'search'
 
 export type PluginSet = keyof typeof pluginSets
 
-/** The sites whose day day-of-a-site.real.test.ts plays. */
+/** The sites whose day day-of-a-site.nightly.test.ts plays. */
 export const daySets = { shop: 'shop', blog: 'search', headless: 'graphql' } as const satisfies Record<
   string,
   PluginSet

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { isAll, times } from '../support/breadth.ts'
 import { type DayOutcome, playDay } from './hit-ratio/play-day.ts'
 import type { DayName } from './sites/archives.ts'
 import { describeSite } from './sites/describe-site.ts'
@@ -10,7 +9,7 @@ import { describeSite } from './sites/describe-site.ts'
  */
 const isLong = process.env['READS'] !== undefined
 const withCompanion = process.env['COMPANION'] !== 'off'
-const reads = Number(process.env['READS'] ?? times(60, 2000))
+const reads = Number(process.env['READS'] ?? 2000)
 const seed = Number(process.env['SEED'] ?? 2)
 
 const tell = (line: string): void => {
@@ -45,8 +44,7 @@ describeSite('the day of a real WordPress with the companion', () => {
     ['shop', 0.85],
     ['headless', 0.85],
   ]
-  // A shop takes half a minute to build.
-  test.each(isLong || isAll ? days : days.slice(0, 1))(
+  test.each(days)(
     `%s: of ${reads} reads beside an editor, carts, bots and cron no hit is older than what WordPress says (SEED=${seed})`,
     async (day, goal) => {
       const outcome = await playDay({ day, withCompanion, reads, seed, ...(isLong ? {} : { pages: 40 }) })

@@ -132,10 +132,10 @@ export const narrowWrites: readonly Write[] = [
     ),
   ],
   [
-    'PHP: another connection renames a post whose comments were counted',
+    'PHP: another connection renames a post whose comments are counted then',
     ['post:post'],
     php(
-      `$GLOBALS['wpdb']->update( 'wp_posts', array( 'comment_count' => 7 ), array( 'ID' => 10 ) ); clean_post_cache( 10 ); ( new PDO( 'sqlite:' . DB_DIR . DB_FILE ) )->exec( "UPDATE wp_posts SET post_title = 'By another' WHERE ID = 10" ); clean_post_cache( 10 );`,
+      `( new PDO( 'sqlite:' . DB_DIR . DB_FILE ) )->exec( "UPDATE wp_posts SET post_title = 'By another' WHERE ID = 10" ); $GLOBALS['wpdb']->update( 'wp_posts', array( 'comment_count' => 7 ), array( 'ID' => 10 ) ); clean_post_cache( 10 ); clean_post_cache( 10 );`,
     ),
   ],
   [

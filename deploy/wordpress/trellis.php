@@ -801,6 +801,9 @@ final class Trellis_Known_Sql {
 	/** What stands before the columns of an INSERT: the table is no function. */
 	const INSERTED_COLUMNS = '/^(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s+)*+(?:INTO\s+)?' . Trellis_Changes::NAME . '\s*\(/i';
 
+	/** Quoted texts, and comments that are none of a statement. */
+	const QUOTED = '~' . Trellis_Changes::STRING . '|/\*(?!M?!).*?\*/|(?:--(?=\s|$)|\#)[^\n]*+~s';
+
 	private static $known = null;
 
 	/**
@@ -859,8 +862,8 @@ final class Trellis_Known_Sql {
 	public static function stored_calls( $sql ) {
 		$rest    = preg_replace( self::INSERTED_COLUMNS, '', $sql );
 		$unknown = false === strpos( $rest, '/*' ) && false === strpos( $rest, '--' ) && false === strpos( $rest, '#' ) ? self::unknown_calls( $rest ) : array( '' => true );
-		$bare    = $unknown ? self::bare( $rest, $strings ) : null;
-		return array_keys( ! $unknown ? array() : ( null === $bare ? array( '' => true ) : self::unknown_calls( $bare ) ) );
+		$bare    = $unknown ? preg_replace( self::QUOTED, ' ', $rest ) : '';
+		return array_keys( null === $bare || false !== strpos( $bare, '/*' ) ? array( '' => true ) : self::unknown_calls( $bare ) );
 	}
 }
 
@@ -4010,27 +4013,47 @@ final class Trellis_Tags {
 		return $query;
 	}
 
-	/** Whether a statement asks for options by their names or for rows of WordPress by ids, in its own words. It asks so most often. */
+	/** What WordPress asks for most, in its own words, and what is read by it; `%` is the prefix. */
+	const PLAIN = array(
+		'options'   => "SELECT (?:option_name, )?option_value FROM %options WHERE option_name (?:= '[^'\\\\]*+'|IN \((?:'[^'\\\\]*+',?)+\))(?: LIMIT 1)?",
+		'posts'     => "SELECT (?:%posts\.)?\* FROM %posts WHERE ID (?:= |IN \()([\d,]+)\)?(?: LIMIT 1)?",
+		'users'     => "SELECT \* FROM %users WHERE ID (?:= '|IN \()([\d,]+)['\)](?: LIMIT 1)?",
+		'postmeta'  => 'SELECT post_id, meta_key, meta_value FROM %postmeta WHERE post_id IN \(([\d,]+)\) ORDER BY meta_id ASC',
+		'usermeta'  => 'SELECT user_id, meta_key, meta_value FROM %usermeta WHERE user_id IN \(([\d,]+)\) ORDER BY umeta_id ASC',
+		'termmeta'  => 'SELECT term_id, meta_key, meta_value FROM %termmeta WHERE term_id IN \(([\d,]+)\) ORDER BY meta_id ASC',
+		'terms'     => 'SELECT t\.\*, tt\.\* FROM %terms AS t INNER JOIN %term_taxonomy AS tt ON t\.term_id = tt\.term_id WHERE t\.term_id IN \(([\d,]+)\)',
+		'relations' => "SELECT DISTINCT t\.term_id(?:, tr\.object_id)?\s+FROM %terms AS t +INNER JOIN %term_taxonomy AS tt ON t\.term_id = tt\.term_id INNER JOIN %term_relationships AS tr ON tr\.term_taxonomy_id = tt\.term_taxonomy_id\s+WHERE tt\.taxonomy IN \((?:'[\w-]++'(?:, )?)+\) AND tr\.object_id IN \(([\d, ]+)\)\s+ORDER BY t\.name ASC\s*",
+		'revisions' => "SELECT SQL_CALC_FOUND_ROWS\s+%posts\.ID\s+FROM %posts\s+WHERE 1=1\s+AND %posts\.post_parent = (\d+)\s+AND %posts\.post_type = 'revision' AND \(\(%posts\.post_status = 'inherit'\)\)\s+ORDER BY %posts\.post_date DESC, %posts\.ID DESC\s+LIMIT 0, 1",
+	);
+
+	/** Tables of those that read others than one of their name. */
+	const PLAIN_TABLES = array(
+		'terms'     => array( 'terms', 'term_taxonomy' ),
+		'relations' => array( 'terms', 'term_taxonomy', 'term_relationships' ),
+		'revisions' => array( 'posts' ),
+	);
+
+	/** Whether a statement is one of these: it is read with one look, to what `read` finds in it. */
 	private function read_plainly( $query ) {
 		if ( null === $this->plain_query ) {
-			$prefix            = preg_quote( $GLOBALS['wpdb']->base_prefix, '/' );
-			$this->plain_query = "/^SELECT (?:(?:option_name, )?option_value FROM {$prefix}(options) WHERE option_name (?:= '[^'\\\\]*+'|IN \\((?:'[^'\\\\]*+',?)+\\))|(?:\\*|{$prefix}posts\\.\\*|\\w+_id, meta_key, meta_value) FROM {$prefix}(posts|postmeta|termmeta|commentmeta|users|usermeta) WHERE (\\w+) (?:= '?(\\d+)'?|IN \\(([\\d,]+)\\))(?: ORDER BY u?(meta_id) ASC)?)(?: LIMIT 1)?$/D";
+			$texts = array();
+			foreach ( self::PLAIN as $name => $text ) {
+				$texts[] = "$text(*MARK:$name)";
+			}
+			$this->plain_query = '/^(?|' . str_replace( '%', preg_quote( $GLOBALS['wpdb']->base_prefix, '/' ), implode( '|', $texts ) ) . ')$/D';
 		}
 		if ( is_multisite() || ! preg_match( $this->plain_query, $query, $part ) ) {
 			return false;
 		}
-		if ( '' !== $part[1] ) {
-			$this->tables['options'] = true;
-			return true;
-		}
-		list( $column, $letter ) = self::OBJECTS[ $part[2] ];
-		// WordPress reads the meta of users so, and shows some keys of it.
-		if ( 0 !== strcasecmp( $column, $part[3] ) || 'usermeta' === $part[2] && ! isset( $part[6] ) ) {
-			return false;
-		}
-		$this->tables[ $part[2] ] = true;
-		foreach ( explode( ',', empty( $part[5] ) ? $part[4] : $part[5] ) as $id ) {
-			$this->ids[ $letter ][ (int) $id ] = true;
+		$name          = $part['MARK'];
+		$this->tables += array_fill_keys( isset( self::PLAIN_TABLES[ $name ] ) ? self::PLAIN_TABLES[ $name ] : array( $name ), true );
+		if ( 'revisions' === $name ) {
+			$this->queries[ "sd:revision:inherit:parent:{$part[1]}" ] = true;
+		} elseif ( 'options' !== $name ) {
+			$letter = 'relations' === $name ? 'p' : self::OBJECTS[ $name ][1];
+			foreach ( explode( ',', $part[1] ) as $id ) {
+				$this->ids[ $letter ][ (int) $id ] = true;
+			}
 		}
 		return true;
 	}

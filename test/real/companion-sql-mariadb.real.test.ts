@@ -161,6 +161,44 @@ describeWith('mariadb', 'statements that name less than they read or write', () 
     expect(await read(name)).toMatchObject({ isComplete: true, rows: [], any: [] })
   })
 
+  test('what WordPress asks most is read with one look, to what the whole reading finds in it', async () => {
+    const asked = [
+      "SELECT option_value FROM wp_options WHERE option_name = 'WPLANG' LIMIT 1",
+      "SELECT option_name, option_value FROM wp_options WHERE option_name IN ('a','b')",
+      'SELECT * FROM wp_posts WHERE ID = 10 LIMIT 1',
+      'SELECT wp_posts.* FROM wp_posts WHERE ID IN (1,108,107)',
+      "SELECT * FROM wp_users WHERE ID = '2' LIMIT 1",
+      'SELECT * FROM wp_users WHERE ID IN (1,3,2)',
+      'SELECT post_id, meta_key, meta_value FROM wp_postmeta WHERE post_id IN (10,11) ORDER BY meta_id ASC',
+      'SELECT user_id, meta_key, meta_value FROM wp_usermeta WHERE user_id IN (2) ORDER BY umeta_id ASC',
+      'SELECT term_id, meta_key, meta_value FROM wp_termmeta WHERE term_id IN (4,5) ORDER BY meta_id ASC',
+      'SELECT t.*, tt.* FROM wp_terms AS t INNER JOIN wp_term_taxonomy AS tt ON t.term_id = tt.term_id WHERE t.term_id IN (6,5)',
+      "SELECT DISTINCT t.term_id, tr.object_id\n\t FROM wp_terms AS t  INNER JOIN wp_term_taxonomy AS tt ON t.term_id = tt.term_id INNER JOIN wp_term_relationships AS tr ON tr.term_taxonomy_id = tt.term_taxonomy_id\n\t WHERE tt.taxonomy IN ('category', 'post_tag') AND tr.object_id IN (1, 108)\n\t ORDER BY t.name ASC\n\t ",
+      "SELECT SQL_CALC_FOUND_ROWS  wp_posts.ID\n\t FROM wp_posts \n\t WHERE 1=1  AND wp_posts.post_parent = 101  AND wp_posts.post_type = 'revision' AND ((wp_posts.post_status = 'inherit'))\n\t \n\t ORDER BY wp_posts.post_date DESC, wp_posts.ID DESC\n\t LIMIT 0, 1",
+    ]
+    const others = [
+      'SELECT * FROM wp_usermeta WHERE user_id IN (2) ORDER BY umeta_id ASC',
+      'SELECT * FROM wp_posts WHERE ID = 10 OR 1 = 1',
+      "SELECT option_value FROM wp_options WHERE option_name = 'a' OR option_name LIKE '%'",
+    ]
+    const { output } = await site.php(
+      `$results = array();
+      foreach ( json_decode( getenv( 'ASKED' ) ) as $sql ) {
+        $found = array();
+        foreach ( array( 'read_plainly', 'read' ) as $way ) {
+          $tags = new Trellis_Tags( new Trellis_Log() );
+          $is_read = Closure::bind( function () use ( $way, $sql ) { return $this->$way( $sql ); }, $tags, 'Trellis_Tags' )();
+          $found[] = Closure::bind( function () { return array( $this->ids, $this->queries, $this->lists, $this->tables, $this->rows, $this->is_complete, $this->max_age, $this->is_reordered ); }, $tags, 'Trellis_Tags' )();
+          if ( 'read_plainly' === $way ) { $is_plain = $is_read; }
+        }
+        $results[] = $is_plain ? ( $found[0] == $found[1] ? 'same' : json_encode( $found ) ) : 'not plain';
+      }
+      echo json_encode( $results );`,
+      { ASKED: JSON.stringify([...asked, ...others]) },
+    )
+    expect(JSON.parse(output)).toEqual([...asked.map(() => 'same'), ...others.map(() => 'not plain')])
+  })
+
   const changesOf = async (sql: string): Promise<readonly Change[]> => {
     site.intake.pushes.length = 0
     await run([sql])

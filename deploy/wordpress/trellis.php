@@ -836,10 +836,17 @@ final class Trellis_Known_Sql {
 			return array();
 		}
 		if ( null === self::$known ) {
-			self::$known = array_fill_keys( explode( ' ', self::FUNCTIONS . ' ' . self::WORDS ), true );
+			$words       = explode( ' ', self::FUNCTIONS . ' ' . self::WORDS );
+			self::$known = array_fill_keys( array_merge( $words, array_map( 'strtoupper', $words ) ), true );
 		}
 		preg_match_all( '/((?:\.\s*+)?[\w$.`\x80-\xff]++)\s*+\(/', $sql, $found );
-		return array_diff_key( array_fill_keys( array_map( 'strtolower', $found[1] ), true ), self::$known );
+		$unknown = array();
+		foreach ( $found[1] as $name ) {
+			if ( ! isset( self::$known[ $name ] ) && ! isset( self::$known[ strtolower( $name ) ] ) ) {
+				$unknown[ strtolower( $name ) ] = true;
+			}
+		}
+		return $unknown;
 	}
 
 	/** Whether a bare SELECT is made of names, values, operators and functions that are known, and reads what statements have written. */

@@ -647,6 +647,8 @@ final class Trellis_Known_Code {
 		'PLL_Filters_Links::post_type_link'                             => 'polylang',
 		'PLL_Filters_Links::_get_page_link'                             => 'polylang',
 		'PLL_Filters_Links::attachment_link'                            => 'polylang',
+		// Pods adds its templates to the types that the settings of Polylang list.
+		'Pods\Integrations\Polylang::pll_get_post_types'              => 'pods',
 		// Secure Custom Fields notes whether scripts of media are to be loaded.
 		'acf_set_after_rest_media_enqueue_reset_flag'                   => 'secure-custom-fields',
 		'acf_reset_media_enqueue_after_rest'                            => 'secure-custom-fields',
@@ -661,6 +663,36 @@ final class Trellis_Known_Code {
 	 * makes one again when it has another.
 	 */
 	const REMADE = '/^_transient_wc_(?:blocks_query|product_loop)_/';
+
+	/** Temporary values that say beside other things how many posts terms of a plugin have, and the plugin of each. */
+	const COUNTING = array( '_transient_pll_languages_list' => 'polylang' );
+
+	/** Those of them whose values can be told apart from the numbers. */
+	public static function counting_options() {
+		return array_keys( array_filter( self::COUNTING, array( __CLASS__, 'is_tested' ) ) );
+	}
+
+	/** What such a value says without the numbers, and the numbers by taxonomy and term; null when it is not understood. */
+	public static function counts_in( $value ) {
+		$languages = is_string( $value ) ? @unserialize( $value, array( 'allowed_classes' => false ) ) : null;
+		if ( ! is_array( $languages ) ) {
+			return null;
+		}
+		$counts = array();
+		foreach ( $languages as $at => $language ) {
+			if ( ! isset( $language['term_props'] ) || ! is_array( $language['term_props'] ) ) {
+				return null;
+			}
+			foreach ( $language['term_props'] as $taxonomy => $term ) {
+				if ( ! isset( $term['term_id'], $term['count'] ) || ! is_int( $term['term_id'] ) || ! is_int( $term['count'] ) ) {
+					return null;
+				}
+				$counts[ $taxonomy ][ $term['term_id'] ] = $term['count'];
+				unset( $languages[ $at ]['term_props'][ $taxonomy ]['count'] );
+			}
+		}
+		return array( serialize( $languages ), $counts );
+	}
 
 	/** The function of a callback, or the class that it belongs to, also that of a closure; '' when it has none. */
 	public static function owner_of( $callback ) {
@@ -729,6 +761,12 @@ final class Trellis_Known_Code {
 	public static function may_count( $list ) {
 		$taxonomy = substr( $list, 2 );
 		return ! isset( self::LOOKED_FOR[ $taxonomy ] ) || ! self::is_tested( self::LOOKED_FOR[ $taxonomy ] );
+	}
+
+	/** Whether terms of a taxonomy are looked for, and no route of WordPress shows them. */
+	public static function is_looked_for( $taxonomy ) {
+		$known = get_taxonomy( $taxonomy );
+		return isset( self::LOOKED_FOR[ $taxonomy ] ) && self::is_tested( self::LOOKED_FOR[ $taxonomy ] ) && $known && ! $known->show_in_rest;
 	}
 
 	public static function is_remade( $name ) {
@@ -973,6 +1011,8 @@ final class Trellis_Changes {
 	private $values     = array();
 	/** By blog: options with parents of terms that only were deleted, or made again. */
 	private $hierarchies = array();
+	/** By blog and name: the numbers of posts of terms that options say, of each of their values. */
+	private $numbers    = array();
 	/** By statement: blog, table and rows before the write. */
 	private $compared   = array();
 	private $transacted = false;
@@ -2013,7 +2053,9 @@ final class Trellis_Changes {
 		$temporary = array_values( array_filter( $names, array( __CLASS__, 'is_temporary' ) ) );
 		$timeouts  = str_replace( '_transient_', '_transient_timeout_', $temporary );
 		$in        = "'" . implode( "', '", array_map( 'esc_sql', array_merge( $names, $timeouts ) ) ) . "'";
-		$rows      = $this->log->query_primary( 'SELECT option_name, autoload, MD5(option_value) AS digest, SUBSTR(option_value, 1, 10) AS start FROM ' . $GLOBALS['wpdb']->get_blog_prefix( $site ) . "options WHERE option_name IN ($in)" );
+		$counting  = array_intersect( $names, Trellis_Known_Code::counting_options() );
+		$whole     = $counting ? ", IF(option_name IN ('" . implode( "', '", $counting ) . "'), option_value, NULL) AS whole" : '';
+		$rows      = $this->log->query_primary( "SELECT option_name, autoload, MD5(option_value) AS digest, SUBSTR(option_value, 1, 10) AS start$whole FROM "  . $GLOBALS['wpdb']->get_blog_prefix( $site ) . "options WHERE option_name IN ($in)" );
 		$ends      = array_intersect_key( array_column( (array) $rows, 'start', 'option_name' ), array_flip( $timeouts ) );
 		$rows      = is_array( $rows ) ? array_filter(
 			$rows,
@@ -2036,6 +2078,13 @@ final class Trellis_Changes {
 		}
 		foreach ( array_filter( $names, array( __CLASS__, 'hierarchy_in' ) ) as $name ) {
 			$values += array( $name => self::NOT_THERE );
+		}
+		foreach ( array_intersect_key( $counting ? array_column( $rows, 'whole', 'option_name' ) : array(), array_flip( $counting ) ) as $name => $whole ) {
+			$parts = self::NOT_THERE === $values[ $name ] ? null : Trellis_Known_Code::counts_in( $whole );
+			if ( null !== $parts ) {
+				$values[ $name ]                     = md5( $parts[0] );
+				$this->numbers[ $site ][ $name ][] = $parts[1];
+			}
 		}
 		// The first save of the general settings adds an empty language, which is that of a site without one.
 		if ( in_array( 'WPLANG', $names, true ) && ( ! isset( $digests['WPLANG'] ) || md5( '' ) === $digests['WPLANG'] ) && $this->is_english() ) {
@@ -2320,6 +2369,7 @@ final class Trellis_Changes {
 		$this->compared   = array();
 		$this->sticky     = array();
 		$this->values     = array();
+		$this->numbers    = array();
 		$this->hierarchies = array();
 		$this->reason     = '';
 		$this->count      = 0;
@@ -2484,6 +2534,7 @@ final class Trellis_Changes {
 				}
 				$is_unchanged = ! empty( $unchanged[ $site ][ $name ] );
 				if ( $is_unchanged && 'WPLANG' !== $name ) {
+					$lists[ $site ] = array_merge( isset( $lists[ $site ] ) ? $lists[ $site ] : array(), $this->counted_terms( $site, $name ) );
 					continue;
 				}
 				$change = array( 'kind' => 'option', 'name' => $is_unchanged ? Trellis_Tags::LANGUAGE : (string) $name );
@@ -2529,6 +2580,26 @@ final class Trellis_Changes {
 			$parts[ $site ] = array( 'json' => $overflow ? '[{"kind":"all","reason":"overflow"}]' : $json, 'overflow' => $overflow );
 		}
 		return $parts;
+	}
+
+	/** Terms that have another number of posts in an option which has not changed otherwise. */
+	private function counted_terms( $site, $name ) {
+		$changes = array();
+		$numbers = isset( $this->numbers[ $site ][ $name ] ) ? $this->numbers[ $site ][ $name ] : array();
+		foreach ( $numbers ? end( $numbers ) : array() as $taxonomy => $counts ) {
+			foreach ( $counts as $id => $count ) {
+				$others = array_filter(
+					$numbers,
+					function ( $other ) use ( $taxonomy, $id, $count ) {
+						return ! isset( $other[ $taxonomy ][ $id ] ) || $count !== $other[ $taxonomy ][ $id ];
+					}
+				);
+				if ( $others ) {
+					$changes[] = array( 'kind' => 'term', 'id' => $id, 'taxonomy' => $taxonomy, 'before' => array( 'only' => 'count' ), 'after' => array( 'only' => 'count', self::TEXTS => array( 'count' ) ) );
+				}
+			}
+		}
+		return $changes;
 	}
 
 	/** One change for each step from state to state; without states when another request wrote at the same time. */
@@ -4824,7 +4895,6 @@ final class Trellis_Tags {
 		} elseif ( count( $this->blogs ) > self::MAX_BLOGS ) {
 			$this->miss( 'more than ' . self::MAX_BLOGS . ' sites of the network' );
 		}
-		$is_complete = $this->is_complete && ! wp_suspend_cache_addition() && 200 === http_response_code();
 		foreach ( self::GROUPS as $group => $letter ) {
 			foreach ( isset( $cache[ $group ] ) && is_array( $cache[ $group ] ) ? $cache[ $group ] : array() as $key => $value ) {
 				if ( preg_match( '/^(?:\d+:)?(\d+)$/D', (string) $key, $part ) ) {
@@ -4840,7 +4910,9 @@ final class Trellis_Tags {
 			// In a network the post may be of another blog.
 			$this->queries += null !== $cache && 1 === count( $this->blogs ) && isset( $cache['posts'] ) && $this->proves( $author, $types, $cache['posts'] ) ? array() : $queries;
 		}
-		$is_own   = ! $this->is_added_to() && ! did_action( 'switch_blog' );
+		$this->name_counted( is_array( $cache ) && isset( $cache['terms'] ) ? $cache['terms'] : array() );
+		$is_complete = $this->is_complete && ! wp_suspend_cache_addition() && 200 === http_response_code();
+		$is_own      = ! $this->is_added_to() && ! did_action( 'switch_blog' );
 		$is_countless = $this->is_only_of( self::COUNTLESS ) && array() === array_filter( preg_grep( '/^[tn]:/', array_keys( $this->queries ) ), array( 'Trellis_Known_Code', 'may_count' ) );
 		$is_plain     = $is_own && $is_countless;
 		if ( $is_plain && $this->is_only_of( self::AUTHORLESS ) && 0 === get_current_user_id() && false === strpos( (string) get_option( 'permalink_structure' ), '%author%' ) ) {
@@ -4864,7 +4936,7 @@ final class Trellis_Tags {
 			$options  = array_diff_key( $options, array_intersect_key( $known, $early ) );
 			$flags   .= 'early;';
 		}
-		$letters = array( 'p', 't', 'u', 'c' );
+		$letters = array( 'p', 't', 'd', 'u', 'c' );
 		$names   = array( 'list' => $this->lists, 'q' => $this->post_lists( false ), 'o' => $options, 'x' => $this->tables, 'r' => $this->row_lists(), 'a' => $this->absent_lists() );
 		$text    = $this->join( $letters, $names, $flags );
 		if ( strlen( $text ) > self::MAX_PLAIN_BYTES && function_exists( 'gzdeflate' ) ) {
@@ -4876,6 +4948,31 @@ final class Trellis_Tags {
 		// Too long: collections and tables alone, known as incomplete.
 		$this->miss( 'more than ' . self::MAX_BYTES . ' bytes of tags' );
 		return $this->join( array(), array( 'list' => array( 'any' => true ), 'x' => $this->tables + array_fill_keys( array_keys( $this->rows ), true ) ), '' );
+	}
+
+	/**
+	 * Where all code that has made the response is known, it shows of no term that it only looks for how many posts there are: it names these
+	 * terms in a list of their own. Elsewhere it names the terms of options that say such numbers.
+	 */
+	private function name_counted( $cached_terms ) {
+		if ( $this->is_only_of( array_merge( self::COUNTLESS, self::UNSTRUCTURED ) ) && ! did_action( 'switch_blog' ) && ! is_multisite() && ! $this->adds_of_terms( true ) ) {
+			foreach ( $cached_terms as $term ) {
+				if ( isset( $term->term_id, $term->taxonomy ) && Trellis_Known_Code::is_looked_for( $term->taxonomy ) ) {
+					unset( $this->ids['t'][ (int) $term->term_id ] );
+					$this->ids['d'][ (int) $term->term_id ] = true;
+				}
+			}
+			return;
+		}
+		foreach ( array_intersect( Trellis_Known_Code::counting_options(), array_keys( $this->temporary ) ) as $name ) {
+			$parts = Trellis_Known_Code::counts_in( serialize( get_option( $name ) ) );
+			if ( null === $parts ) {
+				$this->miss( "the temporary value $name" );
+			}
+			foreach ( null === $parts ? array() : $parts[1] as $counts ) {
+				$this->ids['t'] = ( isset( $this->ids['t'] ) ? $this->ids['t'] : array() ) + array_fill_keys( array_keys( $counts ), true );
+			}
+		}
 	}
 
 	/**

@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pluginSets } from './sites/archives.ts'
 import { describeSite } from './sites/describe-site.ts'
@@ -10,16 +10,13 @@ const adding = `<?php isset( $_GET['adds'] ) && add_filter( $_GET['adds'], funct
 	return $link . '?' . ( $terms ? $terms[0]->description : '' );
 } );`
 
-/** Before it has a language, Polylang loads for its administrator only. */
-const administering = `<?php 'cli' === PHP_SAPI && define( 'PLL_ADMIN', true );`
-const makeLanguages = `
-foreach ( array( array( 'English', 'en', 'en_US' ), array( 'Deutsch', 'de', 'de_DE' ) ) as list( $name, $slug, $locale ) ) {
-	PLL()->model->languages->add( array( 'name' => $name, 'slug' => $slug, 'locale' => $locale, 'rtl' => 0, 'term_group' => 0 ) );
-}
-PLL()->model->set_language_in_mass();
-foreach ( get_posts( array( 'numberposts' => 5, 'order' => 'ASC', 'lang' => '' ) ) as $post ) {
-	pll_set_post_language( $post->ID, 'de' );
-}`
+/** Of another plugin: `?numbers=` adds to tags how many posts the languages have */
+const numbering = `<?php isset( $_GET['numbers'] ) && add_filter( 'rest_prepare_post_tag', function ( $response ) {
+	$response->data['numbers'] = pll_languages_list( array( 'fields' => 'language:count' ) );
+	return $response;
+} );`
+
+type Language = { readonly term_props: Readonly<Record<string, { readonly term_id: number }>> }
 
 describeSite('what responses of a site with languages depend on (Polylang)', () => {
   let site: RealSite
@@ -30,12 +27,28 @@ describeSite('what responses of a site with languages depend on (Polylang)', () 
     return { link, tags: response.headers.get('trellis-tags') ?? '' }
   }
 
+  /** What a new post changes of options and of the terms of languages. */
+  const changesOfNewPost = async () => {
+    const before = site.intake.pushes.length
+    const response = await site.rest('POST', '/wp/v2/posts', { title: 'New', status: 'publish' })
+    expect(response.status).toBe(201)
+    await response.arrayBuffer()
+    await expect.poll(() => site.intake.pushes.length).toBeGreaterThan(before)
+    const changes = site.intake.pushes.slice(before).flatMap((push) => push.changes)
+    const languages = changes.flatMap(({ taxonomy = '' }) =>
+      taxonomy.endsWith('language') ? [taxonomy] : [],
+    )
+    return {
+      options: changes.flatMap(({ kind, name }) => (kind === 'option' ? [name] : [])),
+      languages: [...new Set(languages)],
+    }
+  }
+
   beforeAll(async () => {
     // With Pods beside it, whose site other tests have built.
     site = await startRealSite({ plugins: pluginSets.pods, withCompanion: true })
     await writeFile(`${site.site}/wp-content/mu-plugins/zz-adding.php`, adding)
-    await writeFile(`${site.site}/wp-content/mu-plugins/zz-administering.php`, administering)
-    expect(await site.php(makeLanguages)).toEqual({ code: 0, output: '' })
+    await writeFile(`${site.site}/wp-content/mu-plugins/zz-numbering.php`, numbering)
   }, 600_000)
   afterAll(() => site?.stop())
 
@@ -48,4 +61,36 @@ describeSite('what responses of a site with languages depend on (Polylang)', () 
       expect((await read(`${path}&adds=${hook}`)).tags, hook).not.toMatch(/;(?:plain|uncounted|slugs);/)
     }
   })
+
+  test('the numbers of posts in the list of languages are those of terms, and named by the responses that may show them', async () => {
+    const languages = (await (
+      await fetch(`${site.origin}/index.php/wp-json/pll/v1/languages`)
+    ).json()) as Language[]
+    const terms = languages.flatMap(({ term_props }) =>
+      Object.values(term_props).map(({ term_id }) => term_id),
+    )
+    const named = async (path: string): Promise<readonly number[]> => {
+      const { tags } = await read(path)
+      expect(tags, path).toMatch(/;complete;/)
+      const [, ids = ''] = /;t=([^;]*)/.exec(tags) ?? []
+      return terms.filter((term) => ids.split(',').includes(String(term)))
+    }
+    for (const path of ['/pll/v1/languages', '/wp/v2/tags?numbers=1'])
+      expect(await named(path), path).toEqual(terms)
+    for (const path of ['/wp/v2/tags', '/wp/v2/posts', '/wp/v2/search'])
+      expect(await named(path), path).toEqual([])
+    expect(await changesOfNewPost()).toEqual({ options: [], languages: ['language'] })
+  })
+
+  test('in a version that was not tested the list of languages is an option that a new post changes', async () => {
+    const file = `${site.site}/wp-content/plugins/polylang/polylang.php`
+    const code = await readFile(file, 'utf8')
+    // Copies of a site share its files.
+    await rm(file)
+    await writeFile(file, code.replace(/(?<='POLYLANG_VERSION', ')[^']+/, '99.1'))
+    // PHP compiles a file again some seconds after it was changed.
+    await expect
+      .poll(async () => (await changesOfNewPost()).options, { timeout: 30_000 })
+      .toEqual(['_transient_pll_languages_list'])
+  }, 60_000)
 })

@@ -7,10 +7,23 @@ import type { Change, ChangedState, MaybeState } from '../../service/tagger.ts'
 import { unpackedText, unpackedValues } from './packed-description.ts'
 
 /**
- * Kinds of ids and names in Trellis-Tags: posts, terms, users, comments, menus, lists of a whole type, lists that are known by what
+ * Kinds of ids and names in Trellis-Tags: posts, terms, terms of which it does not matter how many posts they have, users, comments, menus, lists of a whole type, lists that are known by what
  * their items have, options, tables, rows of tables, rows that were not there.
  */
-const taggedKinds: ReadonlySet<string> = new Set(['p', 't', 'u', 'c', 'm', 'list', 'q', 'o', 'x', 'r', 'a'])
+const taggedKinds: ReadonlySet<string> = new Set([
+  'p',
+  't',
+  'd',
+  'u',
+  'c',
+  'm',
+  'list',
+  'q',
+  'o',
+  'x',
+  'r',
+  'a',
+])
 const valuePattern = /^[A-Za-z0-9_.:-]{1,191}$/
 /** As many octets as a head from an upstream may have. */
 const longestList = 16_384
@@ -127,8 +140,10 @@ const countOf = (kind: string, { hidesComments, hidesCounts }: Shows): string | 
   return kind === 't' && !hidesCounts ? 'count' : undefined
 }
 
+const isTerm = (kind: string): boolean => kind === 't' || kind === 'd'
+
 const tagsOfValue = (tagOf: TagOf, kindOfValue: string, value: string, shows: Shows): readonly string[] => {
-  const kind = kindOfValue === 't' && shows.hasSlugsOnly ? 'slug' : kindOfValue
+  const kind = isTerm(kindOfValue) ? (shows.hasSlugsOnly ? 'slug' : 't') : kindOfValue
   const count = countOf(kindOfValue, shows)
   if (count !== undefined) return [kind, count].map((kindOfTag) => ownText(tagOf(kindOfTag, value)))
   switch (kind) {

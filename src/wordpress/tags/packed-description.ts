@@ -1,7 +1,7 @@
 import { inflateRawSync } from 'node:zlib'
 
 /** Kinds of ids, which are numbers. */
-const idKinds: ReadonlySet<string> = new Set(['p', 't', 'u', 'c'])
+const idKinds: ReadonlySet<string> = new Set(['p', 't', 'd', 'u', 'c'])
 
 /** Numbers of which each is written as the difference to the one before it. */
 const summed = (differences: readonly string[]): readonly string[] => {

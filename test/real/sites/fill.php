@@ -3,6 +3,8 @@
 error_reporting( E_ERROR );
 $_SERVER += array( 'HTTP_HOST' => 'localhost', 'SERVER_NAME' => 'localhost', 'REQUEST_METHOD' => 'GET', 'REMOTE_ADDR' => '127.0.0.1' );
 $_SERVER['REQUEST_URI'] = '/';
+// Before it has a language, Polylang loads for its administrator only.
+define( 'PLL_ADMIN', true );
 list( , $site )         = $argv;
 require "$site/wp-load.php";
 require_once ABSPATH . 'wp-admin/includes/admin.php';
@@ -18,11 +20,22 @@ function must( $result ) {
 function ids_of( $type, $count ) {
 	return get_posts( array( 'post_type' => $type, 'numberposts' => $count, 'fields' => 'ids', 'post_status' => 'any', 'orderby' => 'ID', 'order' => 'ASC', 'suppress_filters' => true ) );
 }
+/** A time of its own for each: of two items with the same one the database chooses which comes first, and chooses anew without a write. */
+function next_date() {
+	static $count = 0;
+	++$count;
+	return gmdate( 'Y-m-d H:i:s', gmmktime( 8, $count, 0, 1, 1, 2025 ) );
+}
 function publish( $type, $title, $fields = array() ) {
-	return must( wp_insert_post( $fields + array( 'post_type' => $type, 'post_title' => $title, 'post_content' => "$title: what it says.", 'post_status' => 'publish', 'post_author' => 1 ), true ) );
+	return must( wp_insert_post( $fields + array( 'post_type' => $type, 'post_title' => $title, 'post_content' => "$title: what it says.", 'post_status' => 'publish', 'post_author' => 1, 'post_date' => next_date() ), true ) );
+}
+function redate( $id ) {
+	$date = next_date();
+	must( wp_update_post( array( 'ID' => $id, 'post_date' => $date, 'post_date_gmt' => $date, 'edit_date' => true ), true ) );
 }
 $posts  = ids_of( 'post', 100 );
 $images = ids_of( 'attachment', 10 );
+array_map( 'redate', $images );
 
 if ( taxonomy_exists( 'genre' ) ) {
 	$genres = array();
@@ -86,6 +99,9 @@ if ( class_exists( 'WooCommerce' ) ) {
 	update_option( 'woocommerce_task_list_hidden', 'yes' );
 	update_option( 'woocommerce_cod_settings', array( 'enabled' => 'yes', 'title' => 'Cash' ) );
 	WC_Install::create_pages();
+	array_map( 'redate', array_filter( array_map( 'wc_get_page_id', array( 'shop', 'cart', 'checkout', 'myaccount' ) ), function ( $id ) {
+		return $id > 0;
+	} ) );
 	$shelves = array();
 	foreach ( array( 'Seeds', 'Pots', 'Tools' ) as $name ) {
 		$shelves[] = must( wp_insert_term( $name, 'product_cat' ) )['term_id'];
@@ -95,6 +111,7 @@ if ( class_exists( 'WooCommerce' ) ) {
 		$product->set_name( "Product $n" );
 		$product->set_regular_price( (string) ( 10 + $n ) );
 		$product->set_manage_stock( true );
+		$product->set_date_created( next_date() );
 		$product->set_stock_quantity( 1000 );
 		$product->set_category_ids( array( $shelves[ $n % 3 ] ) );
 		$product->set_image_id( $images[ $n % count( $images ) ] );
@@ -111,16 +128,42 @@ if ( class_exists( 'WooCommerce' ) ) {
 	$zone->add_shipping_method( 'free_shipping' );
 }
 
-if ( function_exists( 'PLL' ) ) {
+if ( defined( 'POLYLANG_VERSION' ) ) {
 	$languages = PLL()->model->languages;
 	foreach ( array( array( 'English', 'en', 'en_US', 'us' ), array( 'Deutsch', 'de', 'de_DE', 'de' ) ) as list( $name, $slug, $locale, $flag ) ) {
 		must( $languages->add( array( 'name' => $name, 'slug' => $slug, 'locale' => $locale, 'rtl' => 0, 'term_group' => 0, 'flag' => $flag ) ) );
 	}
 	PLL()->model->set_language_in_mass();
-	foreach ( array_slice( $posts, 0, 10 ) as $post ) {
+	// Polylang names it as the English one.
+	wp_update_term( pll_get_term( (int) get_option( 'default_category' ), 'de' ), 'category', array( 'name' => 'Allgemein' ) );
+	$translate = function ( $taxonomy ) {
+		$translated = array();
+		foreach ( get_terms( array( 'taxonomy' => $taxonomy, 'hide_empty' => false, 'orderby' => 'term_id', 'lang' => 'en', 'exclude' => array( (int) get_option( 'default_category' ) ), 'number' => 4 ) ) as $term ) {
+			$german = must( wp_insert_term( "$term->name (Deutsch)", $taxonomy ) )['term_id'];
+			pll_set_term_language( $german, 'de' );
+			pll_save_term_translations( array( 'en' => $term->term_id, 'de' => $german ) );
+			$translated[] = $german;
+		}
+		return $translated;
+	};
+	list( $categories, $tags ) = array( $translate( 'category' ), $translate( 'post_tag' ) );
+	foreach ( array_slice( $posts, 0, 10 ) as $at => $post ) {
 		pll_set_post_language( $post, 'de' );
+		wp_set_post_terms( $post, array( $categories[ $at % 4 ] ), 'category' );
+		wp_set_post_terms( $post, array( $tags[ $at % 4 ] ), 'post_tag' );
+		pll_save_post_translations( array( 'en' => $posts[ 20 + $at ], 'de' => $post ) );
 	}
-	pll_save_post_translations( array( 'en' => $posts[20], 'de' => $posts[0] ) );
+	foreach ( array_slice( ids_of( 'page', 10 ), 0, 4 ) as $page ) {
+		$german = publish( 'page', get_the_title( $page ) . ' (Deutsch)' );
+		pll_set_post_language( $german, 'de' );
+		pll_save_post_translations( array( 'en' => $page, 'de' => $german ) );
+	}
+	$menus = array( 'en' => wp_get_nav_menus()[0]->term_id, 'de' => must( wp_create_nav_menu( 'Menü' ) ) );
+	foreach ( array_slice( $posts, 0, 4 ) as $post ) {
+		must( wp_update_nav_menu_item( $menus['de'], 0, array( 'menu-item-type' => 'post_type', 'menu-item-object' => 'post', 'menu-item-object-id' => $post, 'menu-item-status' => 'publish' ) ) );
+	}
+	PLL()->options->set( 'nav_menus', array( get_stylesheet() => array( 'primary' => $menus ) ) );
+	PLL()->options->save_all();
 }
 
 if ( function_exists( 'pods_api' ) ) {
@@ -135,3 +178,11 @@ if ( function_exists( 'pods_api' ) ) {
 	}
 }
 flush_rewrite_rules();
+// Made again by the first visitor, with the address of the site.
+delete_transient( 'pll_languages_list' );
+
+$alike = array_merge(
+	$wpdb->get_col( "SELECT CONCAT( taxonomy, ' ', name ) AS kind FROM $wpdb->terms JOIN $wpdb->term_taxonomy USING ( term_id ) WHERE taxonomy NOT LIKE '%translations' AND taxonomy <> 'term_language' GROUP BY kind HAVING COUNT(*) > 1" ),
+	$wpdb->get_col( "SELECT CONCAT( post_type, ' ', post_date ) AS kind FROM $wpdb->posts WHERE post_status IN ( 'publish', 'inherit' ) AND post_type IN ( 'post', 'page', 'attachment', 'book', 'chapter', 'film', 'product' ) GROUP BY kind HAVING COUNT(*) > 1" )
+);
+must( array() === $alike || ! fwrite( STDERR, 'lists have no order of their own: ' . implode( ', ', $alike ) . "\n" ) );

@@ -82,6 +82,19 @@ export const randomWrites = (ids: Ids, plugins: readonly string[]): readonly Mak
       create('films.create', '/wp/v2/films', (random) => ({ title: text(random), status: 'publish' })),
     ],
     [
+      has('polylang'),
+      create('posts.create in German', '/wp/v2/posts?lang=de', (random) => ({
+        ...{ title: text(random), status: random.pick(['publish', 'draft']), content: html(random) },
+      })),
+    ],
+    [
+      has('polylang'),
+      create('categories.create in German', '/wp/v2/categories?lang=de', (random) => ({
+        name: text(random),
+      })),
+    ],
+    [has('polylang'), create('tags.create', '/wp/v2/tags', (random) => ({ name: text(random) }))],
+    [
       has('woocommerce'),
       create('products.create', '/wc/v3/products', (random) => ({ name: text(random), regular_price: '5' })),
     ],

@@ -50,5 +50,5 @@ export const readsOf = (ids: Ids): readonly string[] => {
 /** Reads of what plugins add; a site without the plugin answers them with 404. */
 export const readsOfPlugins: readonly string[] = [
   ...['/wp/v2/books?per_page=3', '/wp/v2/genres', '/library/v1/chapter', '/wp/v2/films?per_page=3'],
-  ...['/wc/store/v1/products?per_page=4', '/wc/store/v1/products/categories'],
+  ...['/wc/store/v1/products?per_page=4', '/wc/store/v1/products/categories', '/pll/v1/languages'],
 ]

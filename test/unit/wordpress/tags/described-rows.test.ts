@@ -72,6 +72,10 @@ test.each<[string, Change, string, boolean]>([
   ],
   ['the number of posts of a term', counted, 't=3', true],
   ['the number of posts of a term, where it shows none', counted, 'uncounted;t=3', false],
+  ['the number of posts of a term that it only looks for', counted, 'd=3', false],
+  ['the name of a term that it only looks for', described(['name']), 'd=3', true],
+  ['the description of a term that it only looks for', described([]), 'd=3', true],
+  ['the description of such a term, where it shows slugs', described([]), 'slugs;d=3', false],
   ['the name of a term, where it shows no number of posts', described(['name']), 'uncounted;t=3', true],
   ['the number of comments of a post', post(['comments'], 'comments'), 'uncounted;p=5', true],
   [

@@ -76,18 +76,28 @@ const longestPauseMs = 160
 /** Refusals that hold for every instance, whatever its configuration. */
 const isWrongForAll: ReadonlySet<TierRefusal> = new Set(['malformed', 'signature', 'key', 'age', 'fields'])
 
+/** Deletes a value that is still the one that was refused, or none that an instance writes: another instance may have stored a new entry. */
+const deleteScript = `if redis.call('TYPE', KEYS[1]).ok == 'string' and redis.sha1hex(redis.call('GET', KEYS[1])) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])`
+
 const releaseScript = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0`
 
 type NamedEntry = Pick<TierQuery<unknown>, 'key' | 'contentId'>
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
-type Read = { readonly at: string; readonly entry: Entry; readonly leftMs: number }
+const noBytes = Buffer.alloc(0)
+
+/** A value of the store under its name; without bytes where it is no text. */
+type Value = { readonly at: string; readonly bytes: Buffer }
+
+type Read = Value & { readonly entry: Entry; readonly leftMs: number }
 
 class RedisTier implements SharedTier {
   readonly #options: TierOptions
   readonly #store: RedisConnection
   readonly #release: ReturnType<typeof scriptOn>
+  readonly #delete: ReturnType<typeof scriptOn>
   #restsUntil = Number.NEGATIVE_INFINITY
   readonly #unclaimed = { kind: 'mine', release: () => undefined } as const
 
@@ -95,6 +105,7 @@ class RedisTier implements SharedTier {
     this.#options = options
     this.#store = this.#options.connection
     this.#release = scriptOn(this.#store, releaseScript)
+    this.#delete = scriptOn(this.#store, deleteScript)
   }
 
   get position() {
@@ -186,10 +197,13 @@ class RedisTier implements SharedTier {
   }
 
   /** An entry that no instance can use is deleted; an entry that only this instance refuses may serve others. */
-  #refuse(reason: TierRefusal, at: string): 'refused' {
+  #refuse(reason: TierRefusal, { at, bytes }: Value): 'refused' {
     this.#options.report({ kind: 'tier-refused', reason })
     if (reason === 'signature') this.#options.troubled(new Error('UNSIGNED entry'))
-    if (isWrongForAll.has(reason)) this.#store.del(at).catch(() => undefined)
+    if (isWrongForAll.has(reason)) {
+      const refused = createHash('sha1').update(bytes).digest('hex')
+      this.#delete([at], [refused]).catch(() => undefined)
+    }
     return 'refused'
   }
 
@@ -208,13 +222,13 @@ class RedisTier implements SharedTier {
     // The remaining lifetime is read first: an entry stored between the two reads then looks older than it is, not younger.
     const [leftMs, bytes] = await Promise.all([this.#store.pttl(at), this.#bytesAt(at)])
     if (!Number.isSafeInteger(leftMs)) throw new Error('MALFORMED entry')
-    if (bytes === 'wrong type') return this.#refuse('malformed', at)
+    if (bytes === 'wrong type') return this.#refuse('malformed', { at, bytes: noBytes })
     if (bytes.length === 0) return 'absent'
-    if (bytes.length > this.#options.maxBytes) return this.#refuse('size', at)
+    if (bytes.length > this.#options.maxBytes) return this.#refuse('size', { at, bytes })
     const content = this.#options.signatures.verified(at, bytes)
-    if (content === undefined) return this.#refuse('signature', at)
+    if (content === undefined) return this.#refuse('signature', { at, bytes })
     const entry = decodeEntry(content)
-    return entry === undefined ? this.#refuse('malformed', at) : { at, entry, leftMs }
+    return entry === undefined ? this.#refuse('malformed', { at, bytes }) : { at, bytes, entry, leftMs }
   }
 
   async #select<Taken>(query: TierQuery<Taken>): Promise<Read | 'absent' | 'refused'> {
@@ -231,20 +245,21 @@ class RedisTier implements SharedTier {
   }
 
   #recordIn<Taken extends Tagged>(
-    { at, entry, leftMs }: Read,
+    read: Read,
     { key, take }: TierQuery<Taken>,
   ): Taken | 'absent' | 'outdated' | 'refused' {
     // A second list of selecting headers behind the first is not supported.
+    const { entry, leftMs } = read
     if (entry.kind !== 'entry') return 'absent'
     const { head, content } = entry
-    if (head.key !== key) return this.#refuse('key', at)
+    if (head.key !== key) return this.#refuse('key', read)
     // The entry was deleted between the two reads.
     if (leftMs === -2) return 'absent'
     const ageMs = this.#ageOf(head, leftMs)
-    if (ageMs === undefined) return this.#refuse('age', at)
+    if (ageMs === undefined) return this.#refuse('age', read)
     const { facts, tags, varyKey } = head
     const record = take({ ageMs, content, facts, tags, varyKey })
-    if (typeof record === 'string') return this.#refuse(record, at)
+    if (typeof record === 'string') return this.#refuse(record, read)
     // Checked last, with all invalidations received so far.
     const isSuperseded = this.#options.invalidated.touchedSince(
       [this.#options.targetTag(key), ...record.tags],

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
 import { startGatewayProcess } from '../test/support/gateway-process.ts'
+import { checkCommandLine } from './command-line.ts'
 import { pipelinedGets } from './million/pipelined-gets.ts'
 import { processorSeconds } from './processor-time.ts'
 import { median } from './statistics.ts'
@@ -8,6 +9,8 @@ import { median } from './statistics.ts'
 // npm run bench:contracts: processor time of the gateway for a hit and a miss of 2 kB, by GraphQL, on a route of an OpenAPI document and on
 // one of a site, and the share of the site's rate that the others reach. All are in one gateway, take turns, and wait for each response, as
 // clients do. BENCH_COUNT: requests in each turn.
+checkCommandLine('npm run bench:contracts (BENCH_COUNT: requests in each turn)')
+
 const text = 'x'.repeat(2_000)
 const upstream = createServer((request, response) => {
   const content = request.url?.startsWith('/graphql') === true ? { data: { text } } : { text }

@@ -11,11 +11,13 @@ import type { Found } from '../src/service/row.ts'
 import { siteRows } from '../src/wordpress/routes/route-table.ts'
 import { createSiteTagger } from '../src/wordpress/tags/site-tagger.ts'
 import { siteTags } from '../src/wordpress/tags/tags.ts'
+import { checkCommandLine, words } from './command-line.ts'
 import { median, quantile } from './statistics.ts'
 
 // npm run bench:memory                 100,000 stored lists of 2 kB
 // npm run bench:memory -- 10000        a short look
 // Needs --expose-gc. Ends with code 1 when a bound does not hold.
+checkCommandLine('npm run bench:memory -- [ENTRIES]', {}, [words.count])
 const entries = Number(process.argv[2] ?? 100_000)
 const invalidations = Math.min(200, entries / 100)
 

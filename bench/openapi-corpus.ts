@@ -3,14 +3,17 @@ import { join } from 'node:path'
 import { ApiDocument } from '../src/openapi/document/api-document.ts'
 import { loadApiDocument } from '../src/openapi/document/read-document.ts'
 import { safePattern } from '../src/openapi/requests/safe-pattern.ts'
+import { checkCommandLine, words } from './command-line.ts'
 
 /**
  * Loads every JSON and YAML file of a folder as an OpenAPI document, as a configuration would, and prints each refusal with its line
  * and the share that loads; then runs every pattern of these documents against texts of 5 kB that make other engines backtrack:
  * npm run openapi:corpus -- FOLDER
  */
+const usage = 'npm run openapi:corpus -- FOLDER'
+checkCommandLine(usage, {}, [words.any])
 const [folder] = process.argv.slice(2)
-if (folder === undefined) throw new Error('name a folder: npm run openapi:corpus -- FOLDER')
+if (folder === undefined) throw new Error(`name a folder: ${usage}`)
 
 const patterns = new Set<string>()
 const collectPatterns = (value: unknown): void => {

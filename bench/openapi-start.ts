@@ -3,12 +3,15 @@ import { createServer } from 'node:http'
 import { resolve } from 'node:path'
 import { readApiDocument } from '../src/openapi/document/read-document.ts'
 import { startGatewayProcess } from '../test/support/gateway-process.ts'
+import { checkCommandLine, words } from './command-line.ts'
 import { childrenOf, processorSeconds } from './processor-time.ts'
 
 // npm run bench:openapi-start -- FILE: what a document adds to a start until /readyz answers, in processor time and memory, and the
 // longest processor time of one of its first requests.
+const usage = 'npm run bench:openapi-start -- FILE'
+checkCommandLine(usage, {}, [words.any])
 const [file] = process.argv.slice(2)
-if (file === undefined) throw new Error('name a document: npm run bench:openapi-start -- FILE')
+if (file === undefined) throw new Error(`name a document: ${usage}`)
 
 const reading = await readApiDocument(resolve(file))
 if (reading.kind === 'faults') throw new Error(reading.messages.join('\n'))

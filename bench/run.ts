@@ -29,7 +29,7 @@ const modes = [
 ]
 const [mode, ...rest] = process.argv.slice(2)
 // What is not a mode is read as an option or as a word too many.
-if (mode !== undefined && (!modes.includes(mode) || rest.includes('--help'))) checkCommandLine(usage, {})
+if (mode !== undefined && (!modes.includes(mode) || rest.includes('--help'))) checkCommandLine(usage)
 if (mode === 'serve') {
   // V8 writes a profile when the process ends by itself.
   process.once('SIGTERM', () => process.exit())

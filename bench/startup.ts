@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { startGatewayProcess } from '../test/support/gateway-process.ts'
+import { checkCommandLine } from './command-line.ts'
 import { processorSeconds } from './processor-time.ts'
 import { median } from './statistics.ts'
 
 // npm run bench:startup: processor time, user and system together, of a start until /readyz answers, and of the commands that start
 // no gateway. Medians; BENCH_ROUNDS for more of them. The demo also starts two upstreams in the same process, and learns their routes.
+checkCommandLine('npm run bench:startup (BENCH_ROUNDS: starts of each)')
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 5)
 
 /** Nothing listens there: a start sends no request to it. */

@@ -3,12 +3,15 @@ import { Agent, request } from 'undici'
 import { startCompanion } from '../test/support/companion.ts'
 import { startGatewayProcess } from '../test/support/gateway-process.ts'
 import { programPid } from '../test/support/processes.ts'
+import { checkCommandLine } from './command-line.ts'
 import { pipelinedGets } from './million/pipelined-gets.ts'
 import { mainThreadNanoseconds } from './processor-time.ts'
 import { quantile } from './statistics.ts'
 
 // npm run bench:statements: what a service costs the gateway more when a companion states what each write has done. Two services of
 // one gateway take turns; the only difference is `changes`. For PHP: TRELLIS_TESTS=all npx vitest run test/real/companion-cost
+checkCommandLine('npm run bench:statements')
+
 const companion = await startCompanion()
 const plain = await startCompanion()
 const site = (mount: string, origin: string, more: object = {}) => ({

@@ -1,7 +1,9 @@
+import { checkCommandLine, words } from './command-line.ts'
 import { runTrace, type TraceResult } from './trace-run.ts'
 
 // npm run bench:trace                          20,000 requests, 20 a second of a virtual clock
 // npm run bench:trace -- 2000 7                this many requests, with this seed
+checkCommandLine('npm run bench:trace -- [REQUESTS [SEED]]', {}, [words.count, words.count])
 const [operations = 20_000, seed = 1] = process.argv.slice(2).map(Number)
 
 const percent = (share: number): string => `${(share * 100).toFixed(1)} %`

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { type GatewayProcess, startGatewayProcess } from '../test/support/gateway-process.ts'
+import { checkCommandLine } from './command-line.ts'
 import { chooseGenerator } from './generator.ts'
 import { childrenOf, processorSeconds } from './processor-time.ts'
 import { median } from './statistics.ts'
@@ -10,6 +11,7 @@ import { median } from './statistics.ts'
  * second stands what a request costs in processor time, of all processes of the gateway and of the parent alone: the parent
  * is what workers share, so its part says from how many of them on another one would bring nothing.
  */
+checkCommandLine('npm run bench:workers (BENCH_ROUNDS, BENCH_SECONDS)')
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 5)
 const seconds = Number(process.env['BENCH_SECONDS'] ?? 3)
 const posts = '/index.php/site-json/site/v2/posts'

@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startGatewayProcess } from '../test/support/gateway-process.ts'
+import { checkCommandLine } from './command-line.ts'
 import { pipelinedGets } from './million/pipelined-gets.ts'
 import { processorSeconds } from './processor-time.ts'
 import { median } from './statistics.ts'
@@ -9,6 +10,7 @@ import { median } from './statistics.ts'
 // npm run bench:writes: what writes to an open service cost that shares its upstream with a site and another open service: on an empty
 // cache, and on one with BENCH_STORED responses of the site (100,000), which the first write drops. Processor time of the gateway, all threads;
 // beside it the longest that a read had to wait meanwhile.
+checkCommandLine('npm run bench:writes (BENCH_STORED, BENCH_ROUNDS)')
 const stored = Number(process.env['BENCH_STORED'] ?? 100_000)
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 3)
 const burst = 50

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { startGatewayProcess } from '../../test/support/gateway-process.ts'
 import { programPid } from '../../test/support/processes.ts'
+import { checkCommandLine, words } from '../command-line.ts'
 import { processorSeconds } from '../processor-time.ts'
 import { median, quantile } from '../statistics.ts'
 import { type Pauses, watchCollector } from './collector-watch.ts'
@@ -11,7 +12,15 @@ import { pipelinedGets } from './pipelined-gets.ts'
 // npm run bench:million              fills the memory tier of a gateway with 1,000,000 lists of 2 kB over sockets
 // npm run bench:million -- 50000     a short look
 // What follows is handed to node: npm run bench:million -- 1000000 --max-semi-space-size=64
+const usage = 'npm run bench:million -- [ENTRIES [OPTION OF NODE]...]'
+checkCommandLine(usage, {}, [words.count], process.argv.slice(2, 3))
 const [wanted = '1000000', ...nodeOptions] = process.argv.slice(2)
+checkCommandLine(
+  usage,
+  {},
+  [],
+  nodeOptions.filter((option) => !/^--\w/.test(option) || option === '--help'),
+)
 const entries = Number(wanted)
 const few = 1_000
 const rounds = 5

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { checkCommandLine, words } from '../../bench/command-line.ts'
 import { keyPair } from '../support/certificates.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { startOrigin } from '../support/origin.ts'
@@ -74,6 +75,8 @@ const compare = async (program: string): Promise<number> => {
   }
 }
 
+const usage = 'npm run conformance -- FILE: the path of h2spec'
+checkCommandLine(usage, {}, [words.any])
 const [program] = process.argv.slice(2)
-if (program === undefined) print('npm run conformance -- FILE: the path of h2spec')
+if (program === undefined) print(usage)
 process.exitCode = program === undefined ? 2 : await compare(program)

@@ -6,9 +6,15 @@ import { type HttpServer, startHttpServer } from '../support/http-server.ts'
 let upstream: HttpServer
 let gateway: TestGateway
 let content = 'first'
+let isFailing = false
 
 beforeAll(async () => {
-  upstream = await startHttpServer((_request, response) => {
+  upstream = await startHttpServer((request, response) => {
+    if (isFailing) {
+      if (request.url?.endsWith('reset') === true) response.destroy()
+      else response.writeHead(503).end()
+      return
+    }
     response.writeHead(200, { 'Content-Type': 'text/plain' }).end(content)
   })
   gateway = await startTestGateway({
@@ -17,7 +23,7 @@ beforeAll(async () => {
         contract: 'open',
         mount: '/',
         upstream: { targets: [upstream.origin] },
-        cache: { rules: [{ match: 'GET /**', ttl: '1h', staleWhileRevalidate: '1h' }] },
+        cache: { rules: [{ match: 'GET /**', ttl: '1h', staleWhileRevalidate: '1h', staleIfError: '1h' }] },
       },
       wide: {
         contract: 'open',
@@ -55,6 +61,26 @@ test('what is stored since before a soft purge does not prove that a read of a b
     changed: ['/1'],
   })
 })
+
+test.each(['/fails/error', '/fails/reset'])(
+  'a fetch of %s that fails after a soft purge clears no doubt, and neither does what is served stale',
+  async (path) => {
+    const { build } = await post('/builds', {})
+    const read = async (): Promise<number> =>
+      (await fetch(gateway.publicAddress + path, { headers: { 'Trellis-Build': String(build) } })).status
+    const changed = async (): Promise<unknown> =>
+      ((await (await fetch(`${gateway.adminAddress}/builds/${build}`)).json()) as { changed: unknown })
+        .changed
+    expect(await read()).toBe(200)
+    expect(await changed()).toEqual([])
+    isFailing = true
+    expect(await post('/cache/purge', { prefix: path, mode: 'soft' })).toMatchObject({ entries: 1 })
+    expect(await changed()).toEqual([path])
+    expect(await read()).toBe(200)
+    expect(await changed()).toEqual([path])
+    isFailing = false
+  },
+)
 
 test('what the gateway refuses, and a GET that may write, count as changed: a page may have been made of them', async () => {
   const { build } = await post('/builds', {})

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { argv, stdout } from 'node:process'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { checkCommandLine } from '../../bench/command-line.ts'
 import { startBrowser } from './browser.ts'
 import { firstTenMinutes } from './first-ten-minutes.ts'
 import { startGatewayProcess } from './gateway-process.ts'
@@ -12,6 +13,7 @@ import { startGatewayProcess } from './gateway-process.ts'
  */
 const folder = new URL('../../docs/pictures/', import.meta.url)
 const picture = fileURLToPath(new URL('status.png', folder))
+checkCommandLine('npm run picture -- [--quick]', { quick: { type: 'boolean' } })
 const trafficMs = argv.includes('--quick') ? 0 : 90_000
 
 const browser = await startBrowser()

@@ -5,8 +5,15 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { checkCommandLine } from '../../../bench/command-line.ts'
 import { reasonWithoutArchives } from '../sites/archives.ts'
 import { type CacheName, caches, type RandomResult, type RandomRun, runRandomly } from './run-randomly.ts'
+
+checkCommandLine(
+  `npm run fuzz:graphql -- [${caches.join(' | ')}] (WRITES, RUN, QUERIES, SEED, RESUME=1)`,
+  {},
+  [new RegExp(`^(?:${caches.join('|')})$`)],
+)
 
 const reason = reasonWithoutArchives()
 if (reason !== undefined) throw new Error(reason)

@@ -7,7 +7,7 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { checkCommandLine } from '../../../bench/command-line.ts'
+import { checkCommandLine, words } from '../../../bench/command-line.ts'
 import { type Core, cores, pluginSets, reasonWithoutArchives } from './archives.ts'
 import { lessWithCompanion, line, measureSite, type SiteMeasurement } from './measure.ts'
 import { describeTags, measureTags, tagFaults } from './measure-tags.ts'
@@ -30,7 +30,7 @@ const resultsIn = <Result>(name: string) => {
   }
 }
 
-checkCommandLine('npm run sites -- [SETS | PLUGIN+PLUGIN]', {}, 1)
+checkCommandLine('npm run sites -- [SETS | PLUGIN+PLUGIN]', {}, [words.any])
 const asked = process.argv[2]?.split(',').map((name) => name.replaceAll('+', ','))
 const sets = asked ?? Object.keys(pluginSets)
 const core = (process.env['CORE'] ?? cores[0]) as Core

@@ -198,7 +198,8 @@ const ofTags: readonly Fault[] = [
   fault('lists: those of users are not named', "$this->lists['user'] = true;"),
   fault(
     'objects: those looked for by their posts are not named',
-    "$this->ids[ null !== $ids ? $letter : 'p' ][ (int) $id ] = true;",
+    "} elseif ( 'options' !== $name ) {",
+    "} elseif ( 'options' !== $name && 'posts' !== $name ) {",
   ),
   fault(
     'objects: those in the object cache are not named',

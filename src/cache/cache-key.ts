@@ -65,6 +65,12 @@ export const partsOfKey = (key: string): Required<CacheKeyParts> => {
   }
 }
 
+/** Of a key of the service, its target; undefined for other keys. */
+export const targetsOf = (service: string): ((key: string) => string | undefined) => {
+  const start = part(service)
+  return (key) => (key.startsWith(start) ? readPart(key, start.length).text : undefined)
+}
+
 const endOfTarget = (key: string): number => endOfPart(key, endOfPart(key, 0))
 
 /** Other tags begin with the name of a service, which has no colon. */

@@ -1,9 +1,10 @@
 import { type Clock, readClock } from '../clock.ts'
 import type { ByteBudget } from '../http/bounds/byte-budget.ts'
+import { inTurns } from '../http/bounds/in-turns.ts'
 import type { Redaction } from '../http/redaction.ts'
 import { type BuildReport, Builds } from './builds.ts'
 import type { BuildReading, CacheRead, Forward } from './cache-read.ts'
-import { type CacheEntry, type EntryOrder, listEntries } from './entries.ts'
+import { type CacheEntry, type EntryOrder, listingEntries } from './entries.ts'
 import type { CacheEvent, InvalidationCause } from './events.ts'
 import { type FetchFunction, InFlightFetches } from './fetch/collapse.ts'
 import { UpstreamFetch } from './fetch/fetch.ts'
@@ -187,9 +188,9 @@ export class Cache {
   }
 
   /** Largest or oldest first; for the admin side. */
-  entries(order: EntryOrder, limit: number): readonly CacheEntry[] {
+  entries(order: EntryOrder, limit: number): Promise<readonly CacheEntry[]> {
     const { clock, redaction } = this.#options
-    return listEntries(this.#store, order, limit, readClock(clock), redaction)
+    return inTurns(listingEntries(this.#store, order, limit, readClock(clock), redaction))
   }
 
   stats(): { readonly entries: number; readonly bytes: number; readonly tags: number } {

@@ -2,7 +2,7 @@ import type { Moment } from '../clock.ts'
 import type { Redaction } from '../http/redaction.ts'
 import { partsOfKey, shownTags } from './cache-key.ts'
 import { currentAgeMs, lifetimeAt } from './policy/reuse.ts'
-import type { MemoryStore } from './store/memory-store.ts'
+import type { MemoryStore, StoredVariants } from './store/memory-store.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 
 /** A stored response as the admin side lists it: without its content, its credential, and the secrets in its target. */
@@ -38,23 +38,55 @@ const rank: Readonly<Record<EntryOrder, (stored: StoredResponse) => number>> = {
   age: (stored) => -stored.received.monotonic,
 }
 
+type Candidate = { readonly entry: StoredVariants; readonly stored: StoredResponse }
+
+const sortedPerTurn = 2_000
+const listedPerTurn = 100
+
+/** Takes the first of all sorted runs; the first of each is its last. */
+const takeFirst = (
+  runs: readonly Candidate[][],
+  rankOf: (stored: StoredResponse) => number,
+): Candidate | undefined => {
+  let first: Candidate[] | undefined
+  let highest = Number.NEGATIVE_INFINITY
+  for (const run of runs) {
+    const candidate = run.at(-1)
+    if (candidate === undefined || rankOf(candidate.stored) <= highest) continue
+    first = run
+    highest = rankOf(candidate.stored)
+  }
+  return first?.pop()
+}
+
 /**
  * The first `limit` stored responses: the largest, those with most hits, or the oldest. Sorts all of them: not for regular scrapes. Only
  * those that may be listed are compared with the purges that wait.
  */
-export const listEntries = (
+export function* listingEntries(
   store: MemoryStore,
   order: EntryOrder,
   limit: number,
   at: Moment,
   redaction: Redaction,
-): readonly CacheEntry[] => {
+): Generator<undefined, readonly CacheEntry[]> {
   const rankOf = rank[order]
-  const candidates = store.all().flatMap((entry) => entry.variants.map((stored) => ({ entry, stored })))
-  const listed: StoredResponse[] = []
-  for (const { entry, stored } of candidates.sort((a, b) => rankOf(b.stored) - rankOf(a.stored))) {
-    if (listed.length === limit) break
-    if (store.currentVariants(entry).includes(stored)) listed.push(stored)
+  const all = store.all()
+  const runs: Candidate[][] = []
+  for (let start = 0; start < all.length; start += sortedPerTurn) {
+    if (start > 0) yield
+    const candidates = all
+      .slice(start, start + sortedPerTurn)
+      .flatMap((entry) => entry.variants.map((stored) => ({ entry, stored })))
+    runs.push(candidates.sort((a, b) => rankOf(a.stored) - rankOf(b.stored)))
   }
-  return listed.map((stored) => entryOf(stored, at, redaction))
+  const listed: CacheEntry[] = []
+  for (let taken = 1; listed.length < limit; taken += 1) {
+    if (taken % listedPerTurn === 0) yield
+    const first = takeFirst(runs, rankOf)
+    if (first === undefined) break
+    const { entry, stored } = first
+    if (store.currentVariants(entry).includes(stored)) listed.push(entryOf(stored, at, redaction))
+  }
+  return listed
 }

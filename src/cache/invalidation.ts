@@ -3,7 +3,7 @@ import { type Clock, readClock } from '../clock.ts'
 import { inTurns } from '../http/bounds/in-turns.ts'
 import type { Redaction } from '../http/redaction.ts'
 import type { Builds } from './builds.ts'
-import { partsOfKey, targetKey } from './cache-key.ts'
+import { partsOfKey, targetKey, targetsOf } from './cache-key.ts'
 import type { CacheEvent, InvalidationCause } from './events.ts'
 import type { InFlightFetches } from './fetch/collapse.ts'
 
@@ -212,9 +212,10 @@ const isUnder = ({
   prefixes,
 }: Extract<PurgeSelector, { kind: 'prefix' }>): ((key: string) => boolean) => {
   const isMeant = beginsWithOneOf(prefixes)
+  const targetOf = targetsOf(service)
   return (key) => {
-    const parts = partsOfKey(key)
-    return parts.service === service && isMeant(parts.target)
+    const target = targetOf(key)
+    return target !== undefined && isMeant(target)
   }
 }
 

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import type { BuildChanges } from '../../admin/operator.ts'
 import type { BuildReport } from '../../cache/builds.ts'
 import type { Cache } from '../../cache/cache.ts'
@@ -55,12 +55,17 @@ type OperatorPurge = Omit<Purge, 'selector'> & { readonly selectors: readonly Pu
 
 const sum = (counts: readonly number[]): number => counts.reduce((all, count) => all + count, 0)
 
+const purgedPerTurn = 20
+
 const purgeAll = async (
   cache: Pick<Cache, 'purgeInTurns'>,
   { selectors, ...how }: OperatorPurge,
 ): Promise<number> => {
   const counts: number[] = []
-  for (const selector of selectors) counts.push(await cache.purgeInTurns({ selector, ...how }))
+  for (const [at, selector] of selectors.entries()) {
+    if (at % purgedPerTurn === purgedPerTurn - 1) await setImmediate()
+    counts.push(await cache.purgeInTurns({ selector, ...how }))
+  }
   return sum(counts)
 }
 

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Diagnosis } from '../../admin/diagnosis.ts'
 import type { EntriesQuery, Operator, PurgeOutcome, WarmResponse } from '../../admin/operator.ts'
 import type { PurgeRequest, PurgeSelection, WarmRequest } from '../../admin/purge-request.ts'
@@ -143,6 +144,9 @@ const together = (selectors: readonly Selector[]): readonly Selector[] => {
 
 const maxNamed = 20
 
+/** A URL may be long, and each is read as a GET and as a QUERY. */
+const selectedPerTurn = 20
+
 /** Drops, marks stale or counts what an operator names; all variants, in all partitions. */
 const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<PurgeOutcome> => {
   const { selections, service, mode, dryRun, warm } = request
@@ -154,7 +158,8 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
     }
   const selected: Selector[] = []
   // All of them first: a purge that is refused removes nothing.
-  for (const named of selections) {
+  for (const [at, named] of selections.entries()) {
+    if (at % selectedPerTurn === selectedPerTurn - 1) await setImmediate()
     const selection = select(parts, named, service)
     if (selection.kind === 'refused') {
       const shown = named.by === 'url' && selections.length > 1 ? `${named.text}: ` : ''

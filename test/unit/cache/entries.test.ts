@@ -1,5 +1,7 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { cacheKey, createPartitions } from '../../../src/cache/cache-key.ts'
+import type { CacheEntry } from '../../../src/cache/entries.ts'
 import { harness, readOf, response } from './cache-fixture.ts'
 
 test('stored responses are listed largest or oldest first, without content or credential', async () => {
@@ -10,8 +12,8 @@ test('stored responses are listed largest or oldest first, without content or cr
   clock.advance(5000)
   await cache.response(readOf({ key, partition: 'credential' }), async () => response('x'.repeat(500)))
   clock.advance(5000)
-  expect(cache.entries('bytes', 10).map(({ target }) => target)).toEqual(['/own', '/small'])
-  expect(cache.entries('age', 1)).toEqual([
+  expect((await cache.entries('bytes', 10)).map(({ target }) => target)).toEqual(['/own', '/small'])
+  expect(await cache.entries('age', 1)).toEqual([
     {
       service: 'site',
       host: '',
@@ -27,13 +29,37 @@ test('stored responses are listed largest or oldest first, without content or cr
     },
   ])
   await cache.response(readOf({ target: '/small', tags: ['t'] }), async () => response('x'))
-  expect(cache.entries('hits', 10).map(({ target, hits }) => [target, hits])).toEqual([
+  expect((await cache.entries('hits', 10)).map(({ target, hits }) => [target, hits])).toEqual([
     ['/small', 1],
     ['/own', 0],
   ])
-  const told = JSON.stringify(cache.entries('bytes', 10))
+  const told = JSON.stringify(await cache.entries('bytes', 10))
   expect(told).not.toContain('secret')
   expect(told).not.toContain(partition)
+})
+
+test('of many stored responses the list is in order, and others are served while it is made', async () => {
+  const { cache } = harness({ maxBytes: 20_000_000 })
+  for (let at = 0; at < 2_100; at += 1)
+    await cache.response(readOf({ target: `/${at}` }), async () => response('x'.repeat((at * 1_009) % 300)))
+  let listed: readonly CacheEntry[] | undefined
+  const listing = cache.entries('bytes', 1_000).then((entries) => {
+    listed = entries
+  })
+  let turns = 0
+  while (listed === undefined) {
+    await setImmediate()
+    turns += 1
+  }
+  await listing
+  expect(turns).toBeGreaterThanOrEqual(10)
+  const bytes = listed.map((entry) => entry.bytes)
+  expect(bytes).toHaveLength(1_000)
+  expect(bytes).toEqual([...bytes].sort((a, b) => b - a))
+  expect(new Set(listed.map(({ target }) => target)).size).toBe(1_000)
+  const all = (await cache.entries('bytes', 5_000)).map((entry) => entry.bytes)
+  expect(all).toHaveLength(2_100)
+  expect(bytes).toEqual(all.slice(0, 1_000))
 })
 
 test('one credential has one partition as long as the process lives, and another in the next', () => {

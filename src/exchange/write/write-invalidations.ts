@@ -11,6 +11,9 @@ import { createdPath, targetTags } from './written-targets.ts'
 /** The last three are Cloudflare's. A 503 is not one of them: most servers refuse a request with it, though some gateways time out with it. */
 const statusesOfGivingUp: ReadonlySet<number> = new Set([502, 504, 520, 522, 524])
 
+/** A gateway at the upstream had not got the whole request, or takes its client for gone: a part of it may have been carried out. */
+const statusesOfBreakingOff: ReadonlySet<number> = new Set([408, 499])
+
 /** A gateway at the upstream gave up: as without a response, the program behind it may still carry the write out. */
 const saysNothing = ({ status }: { readonly status: number }): boolean => statusesOfGivingUp.has(status)
 
@@ -53,7 +56,8 @@ const writtenBy = (
 ): WriteResponse | undefined => {
   // A request that was sent before may have been carried out then; 404 is the response to a second DELETE.
   const isUnsure = response?.isRepeated === true || receipt?.kind === 'rows'
-  if (response === undefined || (isUnsure && response.status >= 400)) return undefined
+  if (response === undefined || statusesOfBreakingOff.has(response.status)) return undefined
+  if (isUnsure && response.status >= 400) return undefined
   const content = Buffer.isBuffer(response.content) ? response.content : undefined
   return { ...response, content, created: createdPath(context, response) }
 }

@@ -12,8 +12,8 @@ const ofTags: readonly Fault[] = [
   ),
   fault(
     'authors: left out although a plugin adds to the response',
-    '$is_own   = ! $this->is_added_to() &&',
-    '$is_own   =',
+    '! $this->is_added_to() && ! did_action(',
+    '! did_action(',
   ),
   fault(
     'authors: left out of comments and users',

@@ -88,3 +88,19 @@ test('a flood of targets keeps the bytes bounded', async () => {
   expect(tags).toBe(entries)
   expect(events.filter(({ kind }) => kind === 'evicted')).toHaveLength(500 - entries)
 })
+
+test('a list is as long as it can be where a purge that waits concerns all that would be first', async () => {
+  const { cache } = harness()
+  for (const [target, bytes] of [
+    ...[1, 2, 3].map((nth) => [`/purged/${nth}`, 1_000] as const),
+    ...[1, 2, 3].map((nth) => [`/left/${nth}`, 10] as const),
+  ])
+    await cache.response(readOf({ target }), async () => response('x'.repeat(bytes)))
+  cache.purge({
+    selector: { kind: 'prefix', service: 'site', prefixes: ['/purged/'] },
+    mode: 'hard',
+    dryRun: false,
+  })
+  const listed = cache.entries('bytes', 3).map(({ target }) => target)
+  expect([...listed].sort()).toEqual(['/left/1', '/left/2', '/left/3'])
+})

@@ -101,6 +101,6 @@ test('a list is as long as it can be where a purge that waits concerns all that 
     mode: 'hard',
     dryRun: false,
   })
-  const listed = cache.entries('bytes', 3).map(({ target }) => target)
+  const listed = (await cache.entries('bytes', 3)).map(({ target }) => target)
   expect([...listed].sort()).toEqual(['/left/1', '/left/2', '/left/3'])
 })

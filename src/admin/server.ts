@@ -133,6 +133,8 @@ const refusals: Readonly<Record<AdminRefusal, readonly [status: number, detail: 
   'not-json': [415, 'Send Content-Type: application/json.'],
 }
 
+const unreadable = 'The request cannot be read.'
+
 const sendProblem = (reply: FastifyReply, status: number, code: string, detail: string): FastifyReply =>
   reply
     .code(status)
@@ -354,6 +356,7 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
     // Node swaps the two times when headersTimeout, by default a minute, is the longer one.
     http: { requestTimeout: 10_000, headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
     return503OnClosing: false,
+    frameworkErrors: (_error, _request, reply) => void sendProblem(reply, 400, 'invalid-request', unreadable),
   }) as unknown as FastifyInstance
   server.addHook('onSend', async (_request, reply) => {
     if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
@@ -376,7 +379,7 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
   })
   server.setErrorHandler((error, _request, reply) => {
     const status = (error as { statusCode?: number }).statusCode ?? 500
-    if (status < 500) return sendProblem(reply, status, 'invalid-request', 'The request cannot be read.')
+    if (status < 500) return sendProblem(reply, status, 'invalid-request', unreadable)
     options.logger.error({ err: error }, 'admin request failed')
     return sendProblem(reply, 500, 'internal', 'See the log.')
   })

@@ -10,6 +10,7 @@ export const protocolFaults = [
   'too-large',
   'timeout',
   'cut-off',
+  'http2',
   'other',
 ] as const
 export type ProtocolFault = (typeof protocolFaults)[number]

@@ -191,6 +191,13 @@ describe('without a token', () => {
     expect(await send(side, 'DELETE', '/nothing')).toMatchObject({ status: 404 })
   })
 
+  test.each(['/%zz', `/openapi/${'a'.repeat(500)}.json`])(
+    'a path that cannot be read is a problem as any other: %s',
+    async (path) => {
+      expect(await send(side, 'GET', path)).toMatchObject({ status: 400, code: 'invalid-request' })
+    },
+  )
+
   test('views are for those who reach the port by address', async () => {
     for (const path of views.filter((one) => one !== '/none')) {
       expect([path, (await send(side, 'GET', path)).status]).toEqual([path, 200])

@@ -106,7 +106,7 @@ const dial = async (text: string): Promise<Socket> => {
 }
 
 const profiles = { safe: {}, 'rfc-shared-cache': { profile: 'rfc-shared-cache' } } as const
-const gaveUp = [408, 499, 502, 504, 520, 522, 524].flatMap((status) =>
+const gaveUp = [408, 460, 499, 502, 504, 520, 522, 524].flatMap((status) =>
   (['safe', 'rfc-shared-cache'] as const).map((profile) => [status, profile] as const),
 )
 

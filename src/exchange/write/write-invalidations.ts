@@ -11,8 +11,11 @@ import { createdPath, targetTags } from './written-targets.ts'
 /** The last three are Cloudflare's. A 503 is not one of them: most servers refuse a request with it, though some gateways time out with it. */
 const statusesOfGivingUp: ReadonlySet<number> = new Set([502, 504, 520, 522, 524])
 
-/** A gateway at the upstream had not got the whole request, or takes its client for gone: a part of it may have been carried out. */
-const statusesOfBreakingOff: ReadonlySet<number> = new Set([408, 499])
+/**
+ * A gateway at the upstream had not got the whole request, or takes its client for gone (460 is Amazon's, 499 nginx's): a part of it
+ * may have been carried out.
+ */
+const statusesOfBreakingOff: ReadonlySet<number> = new Set([408, 460, 499])
 
 /** A gateway at the upstream gave up: as without a response, the program behind it may still carry the write out. */
 const saysNothing = ({ status }: { readonly status: number }): boolean => statusesOfGivingUp.has(status)

@@ -259,7 +259,7 @@ export const requestMetrics = {
   protocolRefusals: counter(
     'protocol_refusals_total',
     { reason: protocolFaults },
-    'Connections closed because of malformed HTTP; `framing`, `transfer-coding`, `chunking`: possible request smuggling.',
+    'Connections closed because of malformed HTTP; `framing`, `transfer-coding`, `chunking`: possible request smuggling; `http2`: frames.',
   ),
   canonicalMerges: counter(
     'canonical_merges_total',

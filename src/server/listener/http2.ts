@@ -156,5 +156,9 @@ const watchResets = (server: Http2SecureServer, bounds: StreamBounds): void => {
  */
 export const boundStreams = (server: Http2SecureServer, bounds: StreamBounds): void => {
   watchResets(server, bounds)
+  server.on('sessionError', ({ code }: NodeJS.ErrnoException) => {
+    // nghttp2 has found a frame malformed, or too many of them that mean nothing.
+    if (code === 'ERR_HTTP2_ERROR') bounds.report({ kind: 'no-request', reason: 'http2' })
+  })
   if (bounds.readerTimeoutMs > 0) watchReaders(server, bounds)
 }

@@ -75,3 +75,13 @@ test.each([
   await expect.poll(() => gateway.metric('trellis_buffered_bytes')).toBe(0)
   await expect.poll(() => gateway.metric('trellis_upstream_in_flight_requests')).toBe(0)
 })
+
+test('a connection with a malformed frame is closed and counted', async () => {
+  const counted = () => gateway.metric('trellis_protocol_refusals_total', 'reason="http2"')
+  const before = await counted()
+  const client = await dial()
+  // A PRIORITY frame of no stream (RFC 9113 §6.3).
+  client.write(Buffer.from([0, 0, 5, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]))
+  await once(client, 'end')
+  await expect.poll(counted).toBe(before + 1)
+})

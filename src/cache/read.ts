@@ -75,6 +75,8 @@ class Reader {
   /** A fetch that it waited for has failed before. */
   hasRetried = false
   waits = 0
+  /** By what the responses vary that it waited for; while none is stored, nothing else tells. */
+  varyNames: readonly string[] = []
   waiting: WaitingReader | undefined = undefined
   outcome: FetchOutcome | undefined = undefined
   after: AfterOutcome | undefined = undefined
@@ -221,14 +223,15 @@ export class CacheReads {
     const { log, fetches } = this.#options
     reader.waits += 1
     const since = log.sequence
-    const inFlight = alone ? undefined : fetches.find(read.key, this.#variantOf(read))
+    const variant = this.#variantOf(read, reader.varyNames)
+    const inFlight = alone ? undefined : fetches.find(read.key, variant)
     if (inFlight !== undefined && this.#mayJoin(inFlight, read)) {
       reader.waiting = { read, need, since, fetch: inFlight, isLeader: false, hasRetried }
       return 'wait'
     }
     // Later readers join the fetch that starts now instead.
     if (inFlight !== undefined) fetches.cut(read.key)
-    const fetch = this.#start(read, forward, need, alone ? 'alone' : 'shared')
+    const fetch = this.#start({ read, forward, variant, mode: alone ? 'alone' : 'shared' }, need)
     reader.waiting = { read, need, since, fetch, isLeader: true, hasRetried }
     return 'wait'
   }
@@ -287,6 +290,7 @@ export class CacheReads {
     if (reuse.step === 'join') reader.need = reuse
     reader.alone = retriesAlone(after, reader.waits) || read.isOutOfConfiguration?.() === true
     reader.hasRetried ||= after.afterFailure
+    reader.varyNames = after.varyNames ?? reader.varyNames
     return 'join'
   }
 
@@ -315,35 +319,34 @@ export class CacheReads {
   #revalidateInBackground(read: CacheRead, forward: Forward, stored: StoredResponse): void {
     const { fetches, report } = this.#options
     // The response to a HEAD has no content to store.
-    if (isHead(read.method) || fetches.find(read.key, this.#variantOf(read)) !== undefined) return
-    const fetch = this.#start(read, forward, { step: 'join', reason: 'stale', stored }, 'background')
+    const variant = this.#variantOf(read, stored.varyNames)
+    if (isHead(read.method) || fetches.find(read.key, variant) !== undefined) return
+    const fetch = this.#start(
+      { read, forward, variant, mode: 'background' },
+      { step: 'join', reason: 'stale', stored },
+    )
     void fetch.ended().then(({ kind }) => {
       if (kind === 'failed') report({ kind: 'background-failed', service: read.service })
     })
   }
 
   /** Readers of one key share a fetch only if they select the same response, by the selecting headers known so far. */
-  #variantOf(read: CacheRead): string {
+  #variantOf(read: CacheRead, varyNames: readonly string[]): string {
     const newest = this.#options.store.peek(read.key).at(-1)
-    return newest === undefined ? '' : varyKey(newest.varyNames, read)
+    return varyKey(newest?.varyNames ?? varyNames, read)
   }
 
   #start(
-    read: CacheRead,
-    forward: Forward,
+    start: Pick<FetchStart, 'read' | 'forward' | 'variant' | 'mode'>,
     { reason, stored }: FetchNeeded,
-    mode: FetchStart['mode'],
   ): CollapsedFetch {
     const { fetches, log } = this.#options
     return fetches.start({
-      read,
-      forward,
+      ...start,
       reason,
       stored,
-      rangeHeaders: mode === 'alone' ? rangeHeaders(read) : noHeaders,
-      variant: this.#variantOf(read),
+      rangeHeaders: start.mode === 'alone' ? rangeHeaders(start.read) : noHeaders,
       since: log.sequence,
-      mode,
     })
   }
 

@@ -33,16 +33,25 @@ export type WaitingReader = {
   readonly hasRetried: boolean
 }
 
-/** The step of a reader after the outcome. `afterFailure`: the fetch of another reader failed, for which there is one retry. */
+/**
+ * The step of a reader after the outcome. `afterFailure`: the fetch of another reader failed, for which there is one retry. `varyNames`:
+ * the selecting headers of a response that is for other readers.
+ */
 export type AfterOutcome =
   | { readonly step: 'respond' | 'stale-if-error'; readonly response: () => PerhapsLater }
-  | { readonly step: 'lookup-again'; readonly alone: boolean; readonly afterFailure: boolean }
+  | {
+      readonly step: 'lookup-again'
+      readonly alone: boolean
+      readonly afterFailure: boolean
+      readonly varyNames?: readonly string[]
+    }
 
 type EndedOutcome = Exclude<FetchOutcome, StreamingOutcome>
 
 const respond = (response: () => PerhapsLater): AfterOutcome => ({ step: 'respond', response })
 
-const retryTogether: AfterOutcome = { step: 'lookup-again', alone: false, afterFailure: false }
+const retryTogether = { step: 'lookup-again', alone: false, afterFailure: false } as const
+const retryByVariant = ({ varyNames }: StoredResponse): AfterOutcome => ({ ...retryTogether, varyNames })
 const retryAlone: AfterOutcome = { step: 'lookup-again', alone: true, afterFailure: false }
 /** Once, together with all others whose fetch failed: the first of them starts it. */
 const retryAfterFailure: AfterOutcome = { step: 'lookup-again', alone: false, afterFailure: true }
@@ -108,7 +117,7 @@ const useOfStream = (
   const sharing = sharingOf(readability, waiting)
   if (typeof sharing === 'object') return sharing
   if (fill.overflowed) return retryAlone
-  if (!isLeader && varyKey(head.varyNames, read) !== head.varyKey) return retryTogether
+  if (!isLeader && varyKey(head.varyNames, read) !== head.varyKey) return retryByVariant(head)
   if (!isLeader && !mayShare(head, at)) return retryAlone
   const { stored } = need
   const fallsBack = stored !== undefined && mayServeOnError(stored, 'unreachable', read.policy.profile, at)
@@ -159,7 +168,7 @@ export class OutcomeDecision {
 
   #share(stored: StoredResponse, { read, fetch, need, since }: WaitingReader): AfterOutcome {
     const at = readClock(this.#clock)
-    if (varyKey(stored.varyNames, read) !== stored.varyKey) return retryTogether
+    if (varyKey(stored.varyNames, read) !== stored.varyKey) return retryByVariant(stored)
     if (since !== fetch.since && isSuperseded(this.#log, stored, fetch.since)) return retryTogether
     if (!mayShare(stored, at)) return retryAlone
     this.#report({ kind: 'collapsed', service: read.service })

@@ -1,5 +1,5 @@
-import { Readable } from 'node:stream'
-import { expect, test } from 'vitest'
+import { PassThrough, Readable } from 'node:stream'
+import { describe, expect, test } from 'vitest'
 import { GatewayError } from '../../../src/errors.ts'
 import {
   cacheStatusOf,
@@ -133,6 +133,48 @@ test('readers whose selecting headers differ get their own variants, each fetche
   calls[1]?.response(response('Hello', ['Vary', 'Accept-Language']))
   const texts = await Promise.all((await Promise.all(responses)).map(textOf))
   expect(texts).toEqual(['Hallo', 'Hello', 'Hallo', 'Hello', 'Hallo', 'Hello'])
+})
+
+describe('where nothing is stored that shows by what a response varies', () => {
+  const languages = ['de', 'en', 'fr', 'it']
+  const vary = ['Vary', 'Accept-Language']
+
+  /** Ten readers of each language, which share one fetch: of the first language. */
+  const readersOfLanguages = async () => {
+    const { cache } = harness()
+    const { forward, calls } = scriptedForward()
+    cache.quarantine(['t'], 1000)
+    const readers = Array.from({ length: 10 }, () => languages).flat()
+    const responses = readers.map((language) =>
+      cache.response(readOf({ tags: ['t'], headers: { 'accept-language': language } }), forward),
+    )
+    await settle()
+    expect(calls).toHaveLength(1)
+    return { calls, readers, texts: async () => Promise.all((await Promise.all(responses)).map(textOf)) }
+  }
+
+  test('readers join the fetch of their own variant once the first response has shown it', async () => {
+    const { calls, readers, texts } = await readersOfLanguages()
+    calls[0]?.response(response('de', vary))
+    await settle()
+    expect(calls).toHaveLength(languages.length)
+    for (const [at, language] of languages.entries()) calls[at]?.response(response(language, vary))
+    expect(await texts()).toEqual(readers)
+    expect(calls).toHaveLength(languages.length)
+  })
+
+  test('so they do while the content of the first response is still coming', async () => {
+    const { calls, readers, texts } = await readersOfLanguages()
+    const content = new PassThrough()
+    const long = 'de'.padEnd(80_000)
+    calls[0]?.response({ status: 200, headers: [...vary, 'Content-Length', `${long.length}`], content })
+    await settle()
+    expect(calls).toHaveLength(languages.length)
+    for (const [at, language] of languages.entries()) calls[at]?.response(response(language, vary))
+    content.end(long)
+    expect((await texts()).map((text) => text.trimEnd())).toEqual(readers)
+    expect(calls).toHaveLength(languages.length)
+  })
 })
 
 test('a content that is too large to store streams to its reader completely and is not stored', async () => {

@@ -44,7 +44,7 @@ export default defineConfig({
     projects: [
       project(
         'quick',
-        { order: 0, workers: 2 },
+        { order: 0, workers: 3 },
         {
           include: ['test/**/*.test.ts'],
           exclude: ['long', 'real', 'nightly'].map(filesOf),

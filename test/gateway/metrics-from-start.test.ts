@@ -52,6 +52,7 @@ const absent: Readonly<Record<string, string>> = {
   trellis_cache_lost_hits_total: 'the same',
   trellis_cache_described_total:
     'its causes are as many as the upstream names, and only a WordPress with the companion names some',
+  trellis_cache_untested_plugins_total: 'its plugins are those that the companion names',
   trellis_route_duration_seconds: 'the same',
   trellis_metrics_overflow_total: 'one series for each other metric, and only after a fault',
   trellis_config_last_reload_timestamp_seconds: 'a time: 0 would say 1970',

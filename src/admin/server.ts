@@ -281,6 +281,16 @@ const maxUnanswered = 256
 const maxConnections = 512
 const silentMs = 60_000
 
+/** A client whose request is being worked on can only wait: many purges of a large cache at once take longer than it may be silent. */
+const countNoWorkAsSilence = (server: FastifyInstance): void => {
+  server.addHook('preHandler', async ({ socket }) => {
+    socket.setTimeout(0)
+  })
+  server.addHook('onSend', async ({ socket }) => {
+    socket.setTimeout(silentMs)
+  })
+}
+
 /**
  * Begins one request in each turn of the event loop: a list of all metrics or of all stored responses takes milliseconds, and a
  * client may pipeline a thousand requests in one packet.
@@ -387,6 +397,7 @@ export const createAdmin = (options: AdminOptions): FastifyInstance => {
   server.addHook('onRoute', ({ method, url }) => options.registered?.(String(method), url))
   guard(server, options)
   respondInTurn(server)
+  countNoWorkAsSilence(server)
   compressTexts(server)
   server.get('/metrics', async (request, reply) => {
     const { contentType, text } = await options.scrape(request.headers.accept)

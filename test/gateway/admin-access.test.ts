@@ -1,5 +1,5 @@
-import { request as httpRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAccess } from '../../src/admin/access.ts'
@@ -13,6 +13,8 @@ type Side = {
   readonly events: AdminEvent[]
   readonly purges: PurgeRequest[]
   readonly routes: string[]
+  /** After how long a silence a connection ends, 0 for never: while a purge is carried out, and when its response has been written. */
+  readonly timeouts: (number | undefined)[]
   close(): Promise<unknown>
 }
 
@@ -21,12 +23,15 @@ const startAdmin = async (token: string): Promise<Side> => {
   const events: AdminEvent[] = []
   const purges: PurgeRequest[] = []
   const routes: string[] = []
+  const timeouts: (number | undefined)[] = []
+  let connection: Socket | undefined
   const server = createAdmin({
     logger: pino({ level: 'silent' }),
     token,
     operator: {
       purge: (request) => {
         purges.push(request)
+        timeouts.push(connection?.timeout)
         return { kind: 'purged', entries: 3, warming: 0 }
       },
       warm: () => ({ warming: 0, refused: [] }),
@@ -54,9 +59,15 @@ const startAdmin = async (token: string): Promise<Side> => {
     report: (event) => events.push(event),
     registered: (method, path) => routes.push(`${method} ${path}`),
   })
+  server.server.on('connection', (socket: Socket) => {
+    connection = socket
+  })
+  server.server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    response.once('prefinish', () => timeouts.push(socket.timeout))
+  })
   await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
-  return { port, events, purges, routes, close: () => server.close() }
+  return { port, events, purges, routes, timeouts, close: () => server.close() }
 }
 
 type Reply = { readonly status: number; readonly code: unknown; readonly challenge: unknown }
@@ -325,6 +336,13 @@ describe('with a token', () => {
       { kind: 'admin-refused', address: '127.0.0.1', reason: 'credential-wrong' },
     ])
   })
+})
+
+test('a client counts as silent while it may send or read, not while its purge is carried out', async () => {
+  const side = await startAdmin('')
+  expect((await purge(side, {})).status).toBe(200)
+  expect(side.timeouts).toEqual([0, 60_000])
+  await side.close()
 })
 
 describe('where a request comes from', () => {

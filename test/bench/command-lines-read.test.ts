@@ -21,13 +21,8 @@ test.each([
   expect(readCommandLine(args, { quick: flag }, [words.count, words.count]).kind).toBe(kind)
 })
 
-/** The first two have parsers of their own, and the others take no argument and are over in seconds, or at a time that a variable sets. */
-const others = [
-  'src/main.ts',
-  'test/attack/run.ts',
-  'test/real/promise-fuzz/nines.ts',
-  'dashboards/source/write.ts',
-]
+/** They have parsers of their own. */
+const others = ['src/main.ts', 'test/attack/run.ts']
 
 test('each command of package.json that is a program here refuses what it does not take', async () => {
   const root = fileURLToPath(new URL('../../', import.meta.url))

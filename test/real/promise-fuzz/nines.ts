@@ -1,9 +1,12 @@
 // npm run nines: stored responses of a real WordPress compared with WordPress itself after random writes, for MINUTES=60. What was
 // compared is added to docs/evidence/reads-compared.json after each hundred writes, so that it can be interrupted; the next run goes on
 // with the next seed. RESPONSES=60 are read after each write; half of the writes bypass the gateway and are reported by the companion.
+import { checkCommandLine } from '../../../bench/command-line.ts'
 import { currentCommit, nextSeedOf, readLedger, recordRun } from '../../support/reads-compared.ts'
 import { runFuzz } from './run.ts'
 import { startFuzzedSites } from './site-under-fuzz.ts'
+
+checkCommandLine('npm run nines (MINUTES, WRITES: of each seed, RESPONSES: read after each write)')
 
 const minutes = Number(process.env['MINUTES'] ?? 60)
 const writesPerSeed = Number(process.env['WRITES'] ?? 100)

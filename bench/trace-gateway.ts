@@ -15,7 +15,7 @@ import { unlimited } from '../src/http/bounds/byte-budget.ts'
 import { headerValue } from '../src/http/headers/header-lines.ts'
 import { Redaction } from '../src/http/redaction.ts'
 import { createMetrics } from '../src/observability/metrics.ts'
-import { causeLabel } from '../src/wordpress/changes/cause-label.ts'
+import { descriptionLabels } from '../src/wordpress/tags/description-labels.ts'
 
 /** What came back: all that a reader could tell an old state by. */
 export type TraceResponse = { readonly status: number; readonly text: string; readonly total: string }
@@ -96,7 +96,12 @@ export const startTraceGateway = async (clock: Clock): Promise<TraceGateway> => 
   const site = await startEmbedded(embedded.site, embedded.config.limits, publicUrl)
   if (site === undefined) throw new Error('no embedded site')
   const { config, site: service } = await configOf(site.origin)
-  const metrics = createMetrics({ causeLabel, configHash: 'trace', version: 'trace', processMetrics: false })
+  const metrics = createMetrics({
+    descriptionLabels,
+    configHash: 'trace',
+    version: 'trace',
+    processMetrics: false,
+  })
   const redaction = new Redaction()
   const cache = new Cache({
     maxHeapBytes: Number.POSITIVE_INFINITY,

@@ -166,7 +166,8 @@ const adviceOnDescriptions = (descriptions: Descriptions): readonly Advice[] => 
   const { service, stored: reads, complete } = descriptions
   const count = reads - complete
   if (count === 0 && descriptions.untested.length === 0) return []
-  const of = { service, route: 'all routes', reason: 'incomplete', count, reads, share: count / reads }
+  const reason = count === 0 ? 'untested' : 'incomplete'
+  const of = { service, route: 'all routes', reason, count, reads, share: count / reads }
   return [{ ...of, unit: 'stored responses', text: describedText(descriptions) }]
 }
 

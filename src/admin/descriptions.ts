@@ -39,9 +39,14 @@ export const descriptionsOf = (
     }
   })
 
-const maxCauses = 5
+const maxNamed = 5
 
 const percent = (part: number, whole: number): string => `${((100 * part) / whole).toFixed(1)} %`
+
+const named = (names: readonly string[]): string => {
+  const rest = names.length - maxNamed
+  return `${names.slice(0, maxNamed).join(', ')}${rest > 0 ? `, and ${rest} more` : ''}`
+}
 
 /** For people, without a full stop. */
 export const describedText = (descriptions: Descriptions): string => {
@@ -49,12 +54,10 @@ export const describedText = (descriptions: Descriptions): string => {
   const text = completeText(descriptions)
   return untested.length === 0
     ? text
-    : `${text}. It was not tested with ${untested.join(', ')}: what it knows of other versions does not hold, so a new post or the description of a category drops more than it has to. Update the companion, or see which versions its README names`
+    : `${text}. Since the gateway started, the site has had plugins in versions that the companion was not tested with (${named(untested)}): a new post or the description of a category drops more than it has to. Update the companion, or see which versions its README names`
 }
 
-const completeText = ({ stored, complete, causes }: Descriptions): string => {
-  if (causes.length === 0) return `the companion describes all of ${stored} stored responses completely`
-  const rest = causes.length - maxCauses
-  const named = causes.slice(0, maxCauses).map(({ cause, count }) => `${cause} (${count})`)
-  return `the companion describes ${complete} of ${stored} stored responses completely (${percent(complete, stored)}). Each change of anything public drops the others: ${named.join(', ')}${rest > 0 ? `, and ${rest} more` : ''}`
-}
+const completeText = ({ stored, complete, causes }: Descriptions): string =>
+  causes.length === 0
+    ? `the companion describes all of ${stored} stored responses completely`
+    : `the companion describes ${complete} of ${stored} stored responses completely (${percent(complete, stored)}). Each change of anything public drops the others: ${named(causes.map(({ cause, count }) => `${cause} (${count})`))}`

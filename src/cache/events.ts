@@ -101,14 +101,14 @@ export const invalidators = ['write', 'purge', 'changes', 'elsewhere'] as const
 export type InvalidationCause = (typeof invalidators)[number]
 
 /**
- * Does the upstream's list of what a stored response shows say everything? `cause`: why not, `untested`: what is known less well than the
- * list could say, both in the upstream's words.
+ * Does the upstream's list of what a stored response shows say everything? `cause`: why it does not; `untested`: the software whose code
+ * the list was not tested with. Both are the upstream's words.
  */
 export type StoredDescription =
   | { readonly kind: 'complete'; readonly untested?: string | undefined }
   | { readonly kind: 'incomplete'; readonly cause: string | undefined }
 
-/** All strings but a `cause` come from the configuration or closed lists, never from a client. */
+/** Strings come from the configuration or closed lists, those of a `StoredDescription` from the upstream; none from a client. */
 export type CacheEvent =
   /** A read was sent to the upstream; once, however many readers wait for it. */
   | {

@@ -18,9 +18,9 @@ import type {
 import type { Contract } from '../service/contract.ts'
 import type { Endpoint, Row } from '../service/row.ts'
 import { createUpstream } from '../upstream/upstream.ts'
-import { causeLabel } from '../wordpress/changes/cause-label.ts'
 import { reachIssue } from '../wordpress/index/site-issues.ts'
 import { askSite, type SiteFacts } from '../wordpress/site-checks.ts'
+import { descriptionLabels } from '../wordpress/tags/description-labels.ts'
 import { checksOf, contractOf, upstreamOptions } from './contracts.ts'
 import { addressOf } from './service-address.ts'
 import {
@@ -59,7 +59,7 @@ type CheckedService = { readonly built: BuiltService; readonly refusal: string |
 
 const ask = async (service: ServiceConfig, config: Config): Promise<CheckedService> => {
   let refusal: IndexRefusal | undefined
-  const metrics = createMetrics({ causeLabel, version: '', configHash: '', processMetrics: false })
+  const metrics = createMetrics({ descriptionLabels, version: '', configHash: '', processMetrics: false })
   const discovery = (event: DiscoveryEvent): void => {
     if (event.kind === 'index-failed') refusal = event.reason
   }

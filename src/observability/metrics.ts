@@ -4,7 +4,7 @@ import type { ReceiverStatus } from '../downstream/events.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { ChangeFeeds } from '../wordpress/changes/change-feeds.ts'
 import { type Labels, type MetricRow, requestSeconds, withLabel } from './metrics/metric-row.ts'
-import { type CauseLabel, createEventObservers } from './metrics/observe-events.ts'
+import { createEventObservers, type DescriptionLabels } from './metrics/observe-events.ts'
 import {
   addSeries,
   createRegistry,
@@ -280,7 +280,7 @@ const readTotals = ({ requests, routeSeconds }: Families, services: readonly str
 type MetricsOptions = {
   readonly version: string
   readonly configHash: string
-  readonly causeLabel: CauseLabel
+  readonly descriptionLabels: DescriptionLabels
   /** Event loop, heap, garbage collection and process; their observers live as long as the process. */
   readonly processMetrics: boolean
 }
@@ -302,20 +302,22 @@ const startTime = {
   aggregator: 'min',
 } as const
 
-let ofProcess: Registry | undefined
-/** Made once: what prom-client starts to observe the event loop and the collector never ends, and the gateways of a process share it. */
+let sharedRegistry: Registry | undefined
+/** prom-client's observers of the event loop and the collector cannot be stopped, so the gateways of a process share them. */
 const processRegistry = (): Registry => {
-  if (ofProcess !== undefined) return ofProcess
-  ofProcess = new Registry()
-  collectDefaultMetrics({ register: ofProcess })
-  for (const name of [...misnamed, startTime.name]) ofProcess.removeSingleMetric(name)
-  new Gauge({ ...startTime, registers: [ofProcess] }).set(performance.timeOrigin / 1000)
-  return ofProcess
+  if (sharedRegistry !== undefined) return sharedRegistry
+  sharedRegistry = new Registry()
+  collectDefaultMetrics({ register: sharedRegistry })
+  for (const name of [...misnamed, startTime.name]) sharedRegistry.removeSingleMetric(name)
+  new Gauge({ ...startTime, registers: [sharedRegistry] }).set(performance.timeOrigin / 1000)
+  return sharedRegistry
 }
 
 export const createMetrics = (options: MetricsOptions) => {
-  const { families, registry: own } = createRegistry(caps)
-  const registry = options.processMetrics ? Registry.merge([own, processRegistry()]) : own
+  const { families, registry: gatewayRegistry } = createRegistry(caps)
+  const registry = options.processMetrics
+    ? Registry.merge([gatewayRegistry, processRegistry()])
+    : gatewayRegistry
   const registries = { prometheus: registry, openmetrics: openMetricsOf(registry) }
   families.buildInfo.series({ version: options.version, node: process.version }).value = 1
   // The configuration at the start was good.
@@ -352,7 +354,7 @@ export const createMetrics = (options: MetricsOptions) => {
       return registries[acceptedFormat(accept)].metrics()
     },
     /** One function for each folder's events; none of them throws. */
-    observe: createEventObservers(families, options.causeLabel),
+    observe: createEventObservers(families, options.descriptionLabels),
     /** Where the gauges come from; without it they are absent. */
     readAtScrape(scrapeSource: ScrapeSource): void {
       source = scrapeSource

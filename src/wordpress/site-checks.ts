@@ -139,7 +139,7 @@ const ofDescriptions = async ({ ask, service }: UpstreamCheck): Promise<readonly
     ...(untested.size === 0
       ? []
       : [
-          `the companion does not know ${[...untested].join(', ')}: it was tested with other versions, so a new post or the description of a category drops more than it has to`,
+          `the companion was not tested with ${[...untested].join(', ')}, only with other versions: a new post or the description of a category drops more than it has to`,
         ]),
   ]
 }

@@ -3,6 +3,7 @@ import { loadConfig } from '../../src/gateway/load-config.ts'
 import { driftReport } from '../../src/gateway/upstream-issues.ts'
 import { createStateLog } from '../../src/observability/event-lines.ts'
 import { createMetrics, observedBy } from '../../src/observability/metrics.ts'
+import { descriptionLabels } from '../../src/wordpress/tags/description-labels.ts'
 
 test('an index that cannot be read and drift are counted and written down', async () => {
   const lines: unknown[] = []
@@ -11,7 +12,7 @@ test('an index that cannot be read and drift are counted and written down', asyn
     warn: (facts: object, message: string) => lines.push(['warn', message, facts]),
   }
   const metrics = observedBy(
-    createMetrics({ causeLabel: String, version: '', configHash: '', processMetrics: false }),
+    createMetrics({ descriptionLabels, version: '', configHash: '', processMetrics: false }),
     createStateLog(log),
   )
   const { discovery } = metrics.observe

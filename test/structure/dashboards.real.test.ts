@@ -5,6 +5,7 @@ import { parse } from 'yaml'
 import { dashboardFiles } from '../../dashboards/source/dashboards.ts'
 import { metricTable } from '../../src/observability/metrics/registry.ts'
 import { createMetrics } from '../../src/observability/metrics.ts'
+import { descriptionLabels } from '../../src/wordpress/tags/description-labels.ts'
 import { describeWith } from '../support/requirements.ts'
 
 type Panel = {
@@ -70,7 +71,7 @@ const readNames = async (): Promise<void> => {
       for (const part of ['bucket', 'sum', 'count']) known.set(`${row.name}_${part}`, [...row.labels, 'le'])
   }
   const text = await createMetrics({
-    causeLabel: String,
+    descriptionLabels,
     version: '1',
     configHash: 'a',
     processMetrics: true,

@@ -73,7 +73,7 @@ export const createSignatures = (keys: readonly string[], purpose: Purpose): Sig
 }
 
 /** Raised when an entry has another form, or its tags another meaning. Entries of each version have their own keys. */
-export const entryVersion = 5
+export const entryVersion = 6
 
 /** The head before the content of an entry. */
 export type EntryHead = {

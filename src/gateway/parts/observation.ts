@@ -6,13 +6,13 @@ import { createEmptyingLog, createStateLog } from '../../observability/event-lin
 import { createHistory } from '../../observability/history.ts'
 import { createLogger, createLogLevel, createSampled, factsLogger } from '../../observability/logger.ts'
 import { createMetrics, observedBy } from '../../observability/metrics.ts'
-import { causeLabel } from '../../wordpress/changes/cause-label.ts'
+import { descriptionLabels } from '../../wordpress/tags/description-labels.ts'
 import type { GatewayOptions } from '../gateway-options.ts'
 
 /** Starts log, metrics, history and traces: all other parts report to them. */
 export const startObservation = async (config: Config, options: GatewayOptions, clock: Clock) => {
   const { configHash, version } = options
-  const counted = createMetrics({ causeLabel, configHash, version, processMetrics: true })
+  const counted = createMetrics({ descriptionLabels, configHash, version, processMetrics: true })
   const logger = createLogger({ ...config.log, dropped: counted.observe.log })
   const logLevel = createLogLevel(logger, clock.now)
   if (options.logLevel !== undefined) logLevel.set(options.logLevel)

@@ -20,7 +20,6 @@ import type { TracingEvent } from '../open-telemetry.ts'
 import type { PushEvent } from '../push-metrics.ts'
 import { writeLabelOf } from './cache-metrics.ts'
 import type { Families, HistogramSeries, NumberSeries } from './registry.ts'
-import { untestedPlugins } from './untested-plugins.ts'
 
 const statusClasses = ['other', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
@@ -220,13 +219,14 @@ const createSharedTierObserver = (families: Families) =>
     'store-trouble': ({ trouble }) => add(families.sharedTroubles.series({ trouble })),
   })
 
-/** Which texts of an upstream are labels, its contract knows. */
-export type CauseLabel = (cause: string) => string
+/** Labels for what an upstream says of a description: each contract knows the texts of its upstreams, and no other text is a label. */
+export type DescriptionLabels = (description: StoredDescription) => {
+  /** Empty where the description is complete. */
+  readonly cause: string
+  readonly untested: readonly string[]
+}
 
-const labelOf = (description: StoredDescription, causeLabel: CauseLabel): string =>
-  description.kind === 'complete' ? '' : causeLabel(description.cause ?? '')
-
-const createCacheObserver = (families: Families, causeLabel: CauseLabel) =>
+const createCacheObserver = (families: Families, descriptionLabels: DescriptionLabels) =>
   observer<CacheEvent>({
     forwarded: ({ service, route, reason, missed }) => {
       add(families.cacheForwards.series({ service, reason, detail: '' }))
@@ -235,9 +235,9 @@ const createCacheObserver = (families: Families, causeLabel: CauseLabel) =>
     stored: ({ service, bytes, description }) => {
       add(families.cacheStored.series({ service }))
       if (description !== undefined) {
-        add(families.cacheDescribed.series({ service, cause: labelOf(description, causeLabel) }))
-        for (const plugin of untestedPlugins(description))
-          add(families.cacheUntestedPlugins.series({ service, plugin }))
+        const { cause, untested } = descriptionLabels(description)
+        add(families.cacheDescribed.series({ service, cause }))
+        for (const plugin of untested) add(families.cacheUntestedPlugins.series({ service, plugin }))
       }
       add(families.cacheStoredBytes.series({ service }), bytes)
     },
@@ -378,12 +378,12 @@ const createWebsocketsObserver = (families: Families) =>
   })
 
 /** One function for each folder's events. */
-export const createEventObservers = (families: Families, causeLabel: CauseLabel) => ({
+export const createEventObservers = (families: Families, descriptionLabels: DescriptionLabels) => ({
   batch: createBatchObserver(families),
   exchange: createExchangeObserver(families),
   coherence: createCoherenceObserver(families),
   sharedTier: createSharedTierObserver(families),
-  cache: createCacheObserver(families, causeLabel),
+  cache: createCacheObserver(families, descriptionLabels),
   changes: createChangesObserver(families),
   downstream: createDownstreamObserver(families),
   upstream: createUpstreamObserver(families),

@@ -7,8 +7,8 @@ import type { Change, ChangedState, MaybeState } from '../../service/tagger.ts'
 import { unpackedText, unpackedValues } from './packed-description.ts'
 
 /**
- * Kinds of ids and names in Trellis-Tags: posts, terms, terms of which it does not matter how many posts they have, users, comments, menus, lists of a whole type, lists that are known by what
- * their items have, options, tables, rows of tables, rows that were not there.
+ * Kinds of ids and names in Trellis-Tags: posts; terms; terms whose number of posts does not matter; users; comments; menus; lists of a
+ * whole type; lists that are known by what their items have; options; tables; rows of tables; rows that were not there.
  */
 const taggedKinds: ReadonlySet<string> = new Set([
   'p',

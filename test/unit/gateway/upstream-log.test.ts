@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createStateLog } from '../../../src/observability/event-lines.ts'
 import { createMetrics, observedBy } from '../../../src/observability/metrics.ts'
 import type { UpstreamEvent } from '../../../src/upstream/events.ts'
+import { descriptionLabels } from '../../../src/wordpress/tags/description-labels.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -11,7 +12,7 @@ type Line = readonly [level: string, facts: Record<string, unknown>, message: st
 const logged = () => {
   const lines: Line[] = []
   const { observe } = observedBy(
-    createMetrics({ causeLabel: String, version: '1', configHash: 'a', processMetrics: false }),
+    createMetrics({ descriptionLabels, version: '1', configHash: 'a', processMetrics: false }),
     createStateLog({
       info: (facts, message) => void lines.push(['info', { ...facts }, message]),
       warn: (facts, message) => void lines.push(['warn', { ...facts }, message]),

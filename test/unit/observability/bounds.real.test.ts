@@ -5,11 +5,11 @@ import type { ExchangeFinishedEvent } from '../../../src/exchange/events.ts'
 import { observeValue } from '../../../src/observability/metrics/observe-events.ts'
 import { createHistogramSeries, metricTable } from '../../../src/observability/metrics/registry.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
+import { descriptionLabels } from '../../../src/wordpress/tags/description-labels.ts'
 import { cost } from '../../support/cost.ts'
 import { describeWith } from '../../support/requirements.ts'
 
-const build = () =>
-  createMetrics({ causeLabel: String, version: '1', configHash: 'a', processMetrics: false })
+const build = () => createMetrics({ descriptionLabels, version: '1', configHash: 'a', processMetrics: false })
 const exchange: ExchangeFinishedEvent = {
   kind: 'exchange-finished',
   service: 'site',
@@ -106,7 +106,7 @@ test('an observation of a hit costs about as much as the additions', () => {
 
 describeWith('promtool', 'a scrape', () => {
   test('passes promtool', async () => {
-    const metrics = createMetrics({ causeLabel: String, version: '1', configHash: 'a', processMetrics: true })
+    const metrics = createMetrics({ descriptionLabels, version: '1', configHash: 'a', processMetrics: true })
     metrics.observe.exchange(exchange)
     metrics.readAtScrape({
       publicSide: () => ({ inFlight: 1, connections: 3, receivedBytes: 4, sentBytes: 5, draining: false }),

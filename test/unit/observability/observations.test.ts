@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import type { ExchangeFinishedEvent } from '../../../src/exchange/events.ts'
 import { createMetrics } from '../../../src/observability/metrics.ts'
+import { descriptionLabels } from '../../../src/wordpress/tags/description-labels.ts'
 
 const build = () =>
-  createMetrics({ causeLabel: String, version: '1.2.3', configHash: 'abc', processMetrics: false })
+  createMetrics({ descriptionLabels, version: '1.2.3', configHash: 'abc', processMetrics: false })
 
 const linesOf = async (metrics: { scrape(): Promise<string> }, name: string): Promise<string[]> =>
   (await metrics.scrape()).split('\n').filter((line) => line.startsWith(name))
@@ -441,7 +442,7 @@ test('two gateways in one process have separate counts', async () => {
 })
 
 test('process metrics exist when configured', async () => {
-  const metrics = createMetrics({ causeLabel: String, version: '1', configHash: 'a', processMetrics: true })
+  const metrics = createMetrics({ descriptionLabels, version: '1', configHash: 'a', processMetrics: true })
   const text = await metrics.scrape()
   for (const name of [
     'nodejs_eventloop_lag_seconds',

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { CacheOutcome, ExchangeFinishedEvent } from '../../../src/exchange/events.ts'
 import { createMetrics, type Metrics } from '../../../src/observability/metrics.ts'
 import { siteRows } from '../../../src/wordpress/routes/route-table.ts'
+import { descriptionLabels } from '../../../src/wordpress/tags/description-labels.ts'
 
 /** What a busy site does on one route: method, status, how the cache took part. */
 const traffic: readonly (readonly [string, number, CacheOutcome])[] = [
@@ -72,7 +73,7 @@ const onBatches = (metrics: Metrics, service: string): void => {
 }
 
 test('a gateway with traffic on sixty routes is scraped in 200 KiB and 50 ms, in either format', async () => {
-  const metrics = createMetrics({ causeLabel: String, version: '1', configHash: 'a', processMetrics: true })
+  const metrics = createMetrics({ descriptionLabels, version: '1', configHash: 'a', processMetrics: true })
   const routes = [...new Set(siteRows.map(({ template }) => template))].slice(0, 58)
   expect(routes).toHaveLength(58)
   for (const route of routes) onRoute(metrics, 'site', route)

@@ -1,6 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
-import { causeLabel } from '../../../../src/wordpress/changes/cause-label.ts'
+import { descriptionLabels } from '../../../../src/wordpress/tags/description-labels.ts'
+
+const causeLabel = (cause: string): string => descriptionLabels({ kind: 'incomplete', cause }).cause
+const untestedIn = (untested: string): readonly string[] =>
+  descriptionLabels({ kind: 'complete', untested }).untested
 
 test('plugins, options and hooks keep their names', () => {
   for (const cause of [
@@ -35,4 +39,30 @@ test('each cause that the companion sends has a label', async () => {
 
 test('an upstream that does not say why is counted as such', () => {
   expect(causeLabel('')).toBe('the companion does not say why')
+})
+
+test('a complete description has no cause, and an incomplete one no untested plugins', () => {
+  expect(descriptionLabels({ kind: 'complete' })).toEqual({ cause: '', untested: [] })
+  expect(descriptionLabels({ kind: 'incomplete', cause: 'all options' })).toEqual({
+    cause: 'all options',
+    untested: [],
+  })
+})
+
+test('a plugin is a label with its version', () => {
+  expect(untestedIn('woocommerce 10.6.1, pods 3.4, pods 3.4')).toEqual(['woocommerce 10.6.1', 'pods 3.4'])
+})
+
+test('any other text of an upstream is no plugin, and ten are the most', () => {
+  for (const text of [
+    '',
+    'x',
+    'a b c',
+    'shop v1',
+    'shop 1"',
+    `${'s'.repeat(65)} 1`,
+    `shop 1${'0'.repeat(32)}`,
+  ])
+    expect(untestedIn(text), text).toEqual([])
+  expect(untestedIn(Array.from({ length: 12 }, (_, at) => `p${at} 1`).join(', '))).toHaveLength(10)
 })

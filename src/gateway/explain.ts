@@ -408,7 +408,7 @@ export const explainAt = async (
 }
 
 const declaredIn = (services: readonly Pick<AskedService, 'contract'>[]): Redaction =>
-  new Redaction(services.flatMap(({ contract }) => contract.keyParameters))
+  new Redaction(services.flatMap(({ contract }) => contract.secretParameters))
 
 /** No key: the ones of a URL are not fetched without `--upstreams`. */
 const noKeys = '{"keys":[]}'

@@ -102,7 +102,7 @@ export const createGraphqlContract = (
     contentPlan: planByContent,
     validator: requests,
     declaredHeaders: [],
-    keyParameters: [],
+    secretParameters: [],
     keyHeaders: [],
     items: plainItems,
     effectByContent: true,

@@ -144,7 +144,7 @@ export const createDocumentContract = async (
     validator: requests.validator,
     // Headers with API keys, such as `api_key`. Those of an operation are sent to it alone.
     declaredHeaders: document.keyHeaders.filter(isUnusualName),
-    keyParameters: document.keyParameters,
+    secretParameters: [...document.keyParameters, ...document.passwordParameters],
     keyHeaders: document.keyHeaders,
     policyFor: policiesByOperation(config, document, policyFor, requests.find),
     // The document says what its parameters mean.
@@ -207,7 +207,7 @@ export const createPlantsContract = async (
     contentPlan: planByMediaType,
     validator,
     declaredHeaders: [],
-    keyParameters: [],
+    secretParameters: [],
     keyHeaders: [],
     policyFor,
     actsAsWrite: () => false,

@@ -165,8 +165,8 @@ export type Contract = {
   readonly validator: Validator
   /** Headers that are sent although their names are unusual (lower case), because every operation may take them. */
   readonly declaredHeaders: readonly string[]
-  /** Parameters of the query that carry credentials: logs and the admin side hide their values. */
-  readonly keyParameters: readonly string[]
+  /** Parameters of the query that carry credentials or passwords: logs and the admin side hide their values. */
+  readonly secretParameters: readonly string[]
   /** Headers (lower case) that carry API keys: items of a batch have those of the batch. */
   readonly keyHeaders: readonly string[]
   readonly items: ItemRules

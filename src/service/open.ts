@@ -102,7 +102,7 @@ export const createOpenContract = (
   contentPlan: () => 'stream',
   validator: createOpenValidator({ limits }),
   declaredHeaders: [],
-  keyParameters: [],
+  secretParameters: [],
   keyHeaders: [],
   items: plainItems,
   tagger: createOpenTagger({ service: config.name }),

@@ -321,7 +321,7 @@ export const createSiteContract = (
       trackingParameters: config.parameters.tracking,
     }),
     declaredHeaders: [],
-    keyParameters: [],
+    secretParameters: [],
     keyHeaders: [],
     items: interfaceItems,
     policyFor,

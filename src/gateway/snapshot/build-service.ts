@@ -94,7 +94,7 @@ export const buildService = async (
   const changes = changesOf(config)
   const feedLifetime = lifetimeMs === undefined || feed === undefined ? undefined : { lifetimeMs, feed }
   const contract = await contractOf(config, limits, feedLifetime)
-  parts.redaction.declare(contract.keyParameters)
+  parts.redaction.declare(contract.secretParameters)
   const memo = createTargetMemo(recalledTargets)
   const address = addressOf(config, parts.publicUrl)
   const connected = contract.connect?.({

@@ -73,6 +73,8 @@ export type ApiContract = {
   readonly keyHeaders: readonly string[]
   /** Names of all parameters of a query that carry API keys. */
   readonly keyParameters: readonly string[]
+  /** Names of all parameters of a query with `format: password`. */
+  readonly passwordParameters: readonly string[]
   /** Parts of the document that are accepted but not checked, for `trellis check`. */
   readonly unchecked: readonly DocumentFault[]
 }
@@ -297,6 +299,7 @@ export const loadDocument = (bundle: ApiBundle): DocumentReading => {
       hasFormQueries: root.node['x-trellis-query'] === 'form',
       keyHeaders: [...reader.keyHeaders],
       keyParameters: [...reader.keyParameters],
+      passwordParameters: [...reader.passwordParameters],
       unchecked: reader.unchecked,
     },
   }

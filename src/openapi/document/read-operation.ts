@@ -98,6 +98,7 @@ export class OperationReader {
   readonly unchecked: DocumentFault[] = []
   readonly keyHeaders = new Set<string>()
   readonly keyParameters = new Set<string>()
+  readonly passwordParameters = new Set<string>()
   readonly #bundle: ApiBundle
   readonly #root: Located
   readonly #dialect: Dialect
@@ -196,6 +197,13 @@ export class OperationReader {
     return { isList, fallback: member(beside, 'default') ?? member(target, 'default') }
   }
 
+  /** `format: password`; of a list, that of its items. */
+  #isPassword(schema: Located): boolean {
+    const described = dereferenced(this.#bundle, schema)
+    const items = described && dereferenced(this.#bundle, below(described, 'items'))
+    return [schema, described, items].some((one) => member(one?.node, 'format') === 'password')
+  }
+
   /** Whether the document allows a change of this parameter in queries; `isPossible` says whether it could. */
   #allows(located: Located, extension: string, isPossible: boolean, requirement: string): boolean {
     const value = member(located.node, extension) ?? false
@@ -244,16 +252,13 @@ export class OperationReader {
       allowEmptyValue: member(node, 'allowEmptyValue') === true,
     }
     const rewrites = this.#rewrites(located, general)
-    const [media] = membersOf(member(node, 'content'))
-    if (media !== undefined) {
-      const [mediaType] = media
-      return {
-        ...general,
-        encoding: isJsonType(essence(mediaType)) ? 'json' : 'text',
-        schema: this.#schema(below(located, 'content', mediaType, 'schema')),
-      }
-    }
-    return { ...general, ...rewrites, encoding: 'style', schema: this.#schema(below(located, 'schema')) }
+    const [mediaType] = membersOf(member(node, 'content'))[0] ?? []
+    const described =
+      mediaType === undefined ? below(located, 'schema') : below(located, 'content', mediaType, 'schema')
+    if (location === 'query' && this.#isPassword(described)) this.passwordParameters.add(name)
+    const schema = this.#schema(described)
+    if (mediaType === undefined) return { ...general, ...rewrites, encoding: 'style', schema }
+    return { ...general, encoding: isJsonType(essence(mediaType)) ? 'json' : 'text', schema }
   }
 
   /** Parameters of the path hold for its operations, unless one of these has its own of that name and location. */

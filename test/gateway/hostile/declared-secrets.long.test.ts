@@ -7,14 +7,31 @@ import { logLinesOf } from '../../support/log-lines-of.ts'
 import { type Origin, startOrigin } from '../../support/origin.ts'
 import { exchangeBytes } from '../../support/raw-client.ts'
 
-// A document declares the parameter `hush` as a secret. Every spelling goes every way in; then every way out is searched.
+// A document declares the parameter `hush` as a key, and others as passwords. Every spelling goes every way in; then every way out is searched.
 
 const document = {
   openapi: '3.1.0',
   info: { title: 'Hush', version: '1' },
-  components: { securitySchemes: { key: { type: 'apiKey', in: 'query', name: 'hush' } } },
+  components: {
+    securitySchemes: { key: { type: 'apiKey', in: 'query', name: 'hush' } },
+    schemas: { Password: { type: 'string', format: 'password' } },
+  },
   paths: {
     '/a': {
+      parameters: [
+        { name: 'whisper', in: 'query', schema: { type: 'string', format: 'password' } },
+        { name: 'murmur', in: 'query', schema: { $ref: '#/components/schemas/Password' } },
+        {
+          name: 'mumble',
+          in: 'query',
+          schema: { type: 'array', items: { $ref: '#/components/schemas/Password' } },
+        },
+        {
+          name: 'mutter',
+          in: 'query',
+          content: { 'text/plain': { schema: { type: 'string', format: 'password' } } },
+        },
+      ],
       get: { responses: { 200: { description: 'a' } } },
       post: { responses: { 200: { description: 'a' } } },
     },
@@ -42,6 +59,10 @@ const spellings: Readonly<Record<string, string>> = {
   'JSON with an escaped name': `?variables=${encodeURIComponent('{"\\u0068ush":"planted-json-escaped"}')}`,
   'an argument of GraphQL': `?query=${encodeURIComponent('{ a(hush: "planted-argument") }')}`,
   'a persisted query': `?extensions=${json({ persistedQuery: { version: 1, sha256Hash: '0'.repeat(64) } })}&variables=${json({ hush: 'planted-persisted' })}`,
+  'a password': '?whisper=planted-password',
+  'a password by reference': '?murmur=planted-referenced',
+  'a list of passwords': '?mumble=planted-one,planted-two',
+  'a password as a content': '?mutter=planted-content',
   'a well-known name': '?%74oken=planted-token',
   'a session in the path': ';jsessionid=planted-session',
 }

@@ -156,7 +156,7 @@ export const narrowWrites: readonly Write[] = [
     'PHP: another request exchanges the only row of a condition',
     ['table:posts'],
     meanwhile(
-      `$beside( "UPDATE wp_posts SET post_author = 3 WHERE ID = 60" ); add_filter( 'query', function ( $sql ) use ( $beside ) { if ( 0 === strpos( $sql, 'UPDATE wp_posts SET comment_status' ) ) { $beside( "UPDATE wp_posts SET post_author = CASE ID WHEN 22 THEN 3 ELSE 1 END WHERE ID IN (5, 22, 60)" ); } return $sql; }, PHP_INT_MAX ); $GLOBALS['wpdb']->query( "UPDATE wp_posts SET comment_status = 'closed' WHERE post_author = 3 AND ID IN (5, 22, 60)" );`,
+      `$beside( "UPDATE wp_posts SET post_author = 3 WHERE ID = 60" ); add_filter( 'query', function ( $sql ) use ( $beside ) { if ( 0 === strpos( $sql, 'UPDATE wp_posts SET comment_status' ) ) { $beside( "UPDATE wp_posts SET post_author = CASE ID WHEN 22 THEN 3 ELSE 1 END WHERE ID IN (22, 60)" ); } return $sql; }, PHP_INT_MAX ); $GLOBALS['wpdb']->query( "UPDATE wp_posts SET comment_status = 'closed' WHERE post_author = 3 AND ID IN (22, 60)" );`,
     ),
   ],
   [

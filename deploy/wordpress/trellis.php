@@ -56,6 +56,9 @@ final class Trellis_Log {
 	const DEAD    = 2;
 	const CREATED = 9;
 
+	/** What holds no text in double quotes. */
+	const UNQUOTED = "~'(?:[^'\\\\]++|\\\\.|'')*+'|/\\*.*?\\*/|(?:--(?=\\s|$)|\\#)[^\\n]*+~s";
+
 	/** In the place of the changes of an open mark: the request answers a read; it has written no post, term or comment yet. */
 	const READ  = 'read';
 	const ASIDE = ' aside';
@@ -76,6 +79,8 @@ final class Trellis_Log {
 	private $checks = array();
 	/** What the last statement has read beside its rows, see `surroundings`. */
 	private $around = null;
+	/** The mode of the connection, once a statement has double quotes. */
+	private $mode   = null;
 
 	/** A fatal error in a statement of this class leaves it busy: at the end of the request it is not. */
 	public function reset() {
@@ -84,6 +89,32 @@ final class Trellis_Log {
 
 	public function is_busy() {
 		return $this->depth > 0;
+	}
+
+	/**
+	 * Whether the mode of the server makes texts or names of what is none in this file: names of double quotes, and characters of
+	 * backslashes, which the client escapes as the server has told it.
+	 */
+	public function quotes_otherwise( $query ) {
+		$connection = $GLOBALS['wpdb']->dbh;
+		if ( ! $connection instanceof mysqli ) {
+			return false;
+		}
+		if ( false !== strpos( $query, '\\' ) && '\\' === mysqli_real_escape_string( $connection, '\\' ) ) {
+			return true;
+		}
+		if ( false === strpos( $query, '"' ) || false === strpos( (string) preg_replace( self::UNQUOTED, '', $query ), '"' ) ) {
+			return false;
+		}
+		if ( null === $this->mode ) {
+			if ( preg_match( '/\b(?:FOUND_ROWS|ROW_COUNT)\s*\(/i', $query ) ) {
+				// They tell of the statement before this one.
+				return true;
+			}
+			$rows       = $this->query( 'SELECT @@SESSION.sql_mode AS mode' );
+			$this->mode = $rows ? (string) $rows[0]->mode : 'ANSI_QUOTES';
+		}
+		return false !== strpos( $this->mode, 'ANSI_QUOTES' );
 	}
 
 	public function table() {
@@ -839,6 +870,12 @@ final class Trellis_Known_Sql {
 	/** What stands before the columns of an INSERT: the table is no function. */
 	const INSERTED_COLUMNS = '/^(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s+)*+(?:INTO\s+)?' . Trellis_Changes::NAME . '\s*\(/i';
 
+	/** Words that part a statement. A name in quotes is none of them, and gets a mark. */
+	const CLAUSE = '/^(?:select|distinct|all|any|some|exists|union|except|intersect|minus|as|from|where|join|straight_join|natural|inner|cross|left|right|full|outer|on|using|use|force|ignore|partition|group|order|by|having|limit|for|lock|window|procedure|into|and|or|xor|not|in|is|null|like|between|case|when|then|else|end|div|set|values|table|update|delete|insert|replace|asc|desc|regexp|rlike|interval)$/iD';
+
+	/** What the server reads as another character, or as two, than the one behind the backslash. */
+	const ESCAPES = array( '\\\\' => '\\\\', '\\0' => "\0", '\\b' => "\x08", '\\n' => "\n", '\\r' => "\r", '\\t' => "\t", '\\Z' => "\x1a", '\\%' => '\\\\%', '\\_' => '\\\\_' );
+
 	/** Quoted texts, and comments that are none of a statement. */
 	const QUOTED = '~' . Trellis_Changes::STRING . '|/\*(?!M?!).*?\*/|(?:--(?=\s|$)|\#)[^\n]*+~s';
 
@@ -851,16 +888,18 @@ final class Trellis_Known_Sql {
 	public static function bare( $query, &$strings ) {
 		$strings = array();
 		$sql     = preg_replace_callback(
-			'~' . Trellis_Changes::STRING . '|`[^`]*+`|/\*(?!M?!).*?\*/|(?:--(?=\s|$)|\#)[^\n]*+~s',
+			'~' . Trellis_Changes::STRING . '|`[^`]*+`(?=((?:\s|/\*.*?\*/|(?:--|\#)[^\n]*+\n)*+\()?)|/\*(?!M?!).*?\*/|(?:--(?=\s|$)|\#)[^\n]*+~s',
 			function ( $found ) use ( &$strings ) {
 				$sign = $found[0][0];
 				if ( '`' === $sign ) {
-					return substr( $found[0], 1, -1 );
+					$name = substr( $found[0], 1, -1 );
+					// What is left in its quotes is not known.
+					return ! preg_match( '/^\w+$/D', $name ) || isset( $found[1] ) && '' !== $found[1] ? $found[0] : ( preg_match( self::CLAUSE, $name ) ? "{$name}_" : $name );
 				}
 				if ( "'" !== $sign && '"' !== $sign ) {
 					return ' ';
 				}
-				$strings[] = stripslashes( str_replace( $sign . $sign, $sign, substr( $found[0], 1, -1 ) ) );
+				$strings[] = stripslashes( strtr( str_replace( $sign . $sign, $sign, substr( $found[0], 1, -1 ) ), self::ESCAPES ) );
 				return "'" . ( count( $strings ) - 1 ) . "'";
 			},
 			$query
@@ -889,7 +928,13 @@ final class Trellis_Known_Sql {
 
 	/** Whether a bare SELECT is made of names, values, operators and functions that are known, and reads what statements have written. */
 	public static function is_known( $sql ) {
-		return ! preg_match( '/[^\w\s$.,()=<>!+\-*\/%&|^~:;?\'\x80-\xff]/', $sql ) && ! preg_match( self::OF_DATABASE, $sql ) && ! self::unknown_calls( $sql );
+		return preg_match( "/^(?:[\w\s.,()=<>!+\-*\/%&|^~:;?]++|'\d+')*+$/D", $sql ) && ! preg_match( self::OF_DATABASE, $sql ) && ! self::unknown_calls( $sql );
+	}
+
+	/** Whether a SET may change what quotes mean: by one of the modes, or by a value that its text does not show. */
+	public static function sets_quotes( $sql ) {
+		$rest = false === stripos( $sql, 'sql_mode' ) ? '' : preg_replace( array( '/' . Trellis_Changes::STRING . '/s', '/@@(?:\w+\s*\.\s*)?sql_mode\b/i' ), array( '?', '' ), $sql );
+		return '' !== $rest && preg_match( '/ANSI|NO_BACKSLASH|ORACLE|MSSQL|DB2|MAXDB|POSTGRES/i', $sql ) + preg_match( '/[@\'"]|sql_mode`?\s*:?=[\s(]*[^\s(?a-z)]|\?\s*[^\s,;)]|\b[xn]\?|\b(?!REPLACE\b)\w+\s*\((?!\s*SELECT\b)/i', $rest ) > 0;
 	}
 
 	/** Whether a statement that writes is made of its own values, and finds rows by what they have: no other table is read. */
@@ -1149,6 +1194,10 @@ final class Trellis_Changes {
 			$this->read_only( $verb, $sql );
 			return;
 		}
+		if ( $this->log->quotes_otherwise( $query ) ) {
+			$this->everything( 'statement' );
+			return;
+		}
 		// The mark is a separate row, and would change what the statement gets.
 		$id = ! $this->is_marked && false !== stripos( $sql, 'LAST_INSERT_ID' ) ? $this->log->last_insert_id() : 0;
 		$this->write( $verb, $sql );
@@ -1198,6 +1247,9 @@ final class Trellis_Changes {
 
 	private function read_only( $verb, $sql ) {
 		if ( 'CREATE' === $verb && ! preg_match( '/^CREATE\s+(?:TEMPORARY\s+)?(?:TABLE|DATABASE|(?:UNIQUE\s+)?INDEX)\s/i', $sql ) || 0 === stripos( $sql, 'SET STATEMENT' ) ) {
+			$this->everything( 'statement' );
+		}
+		if ( 'SET' === $verb && Trellis_Known_Sql::sets_quotes( $sql ) ) {
 			$this->everything( 'statement' );
 		}
 		if ( 'SET' === $verb && preg_match( '/\bautocommit`?\s*:?=\s*(\w+)/i', $sql, $part ) ) {
@@ -1405,6 +1457,26 @@ final class Trellis_Changes {
 			return $value;
 		}
 		return preg_match( '/^[a-z][a-z0-9_-]* *$/iD', $value ) ? substr( md5( strtolower( rtrim( $value ) ) ), 0, 10 ) : null;
+	}
+
+	/**
+	 * A slug, type, status or taxonomy in one spelling of those that are equal in a collation; null where others may be. Names of attributes of
+	 * WooCommerce are taxonomies in any script, and spelled as they are registered.
+	 */
+	public static function collated( $text ) {
+		if ( preg_match( '/^[a-z0-9_%-]*+ *$/iD', $text ) ) {
+			return strtolower( rtrim( $text ) );
+		}
+		return preg_match( '/[\x80-\xff]/', $text ) && taxonomy_exists( $text ) ? $text : null;
+	}
+
+	/** Reports of types, statuses and taxonomies that lists may spell otherwise than their rows would name no such list. */
+	private function require_collated( $names ) {
+		foreach ( $names as $name ) {
+			if ( null !== $name && self::collated( $name ) !== $name ) {
+				$this->everything( 'statement' );
+			}
+		}
 	}
 
 	/**
@@ -2280,8 +2352,9 @@ final class Trellis_Changes {
 				$this->log->take( $rows[0] );
 			}
 			foreach ( $rows as $row ) {
+				$this->require_collated( array( $row->post_type, $row->post_status, $row->taxonomy ) );
 				if ( ! isset( $states[ $row->ID ] ) ) {
-					$states[ $row->ID ] = array( 'type' => $row->post_type, 'status' => $row->post_status, 'slug' => $row->post_name, 'parent' => (int) $row->post_parent, 'author' => (int) $row->post_author, 'date' => $row->post_date, 'menu_order' => (int) $row->menu_order, 'protected' => '' !== $row->post_password, 'terms' => array(), 'relations' => array(), self::TEXTS => array( 'title' => $row->title, 'content' => $row->content, 'excerpt' => $row->excerpt, 'modified' => "$row->post_modified $row->post_modified_gmt", 'comments' => (int) $row->comment_count ) );
+					$states[ $row->ID ] = array( 'type' => $row->post_type, 'status' => $row->post_status, 'slug' => self::collated( $row->post_name ), 'parent' => (int) $row->post_parent, 'author' => (int) $row->post_author, 'date' => $row->post_date, 'menu_order' => (int) $row->menu_order, 'protected' => '' !== $row->post_password, 'terms' => array(), 'relations' => array(), self::TEXTS => array( 'title' => $row->title, 'content' => $row->content, 'excerpt' => $row->excerpt, 'modified' => "$row->post_modified $row->post_modified_gmt", 'comments' => (int) $row->comment_count ) );
 				}
 				if ( null !== $row->term_id ) {
 					$states[ $row->ID ]['terms'][ $row->taxonomy ][] = (int) $row->term_id;
@@ -2294,6 +2367,7 @@ final class Trellis_Changes {
 		} elseif ( 'term' === $kind ) {
 			$rows = $this->rows( "SELECT t.term_id, t.slug, MD5(t.name) AS name, x.taxonomy, x.parent, x.count FROM {$prefix}terms t LEFT JOIN {$prefix}term_taxonomy x ON x.term_id = t.term_id WHERE t.term_id IN ($in) ORDER BY t.term_id, x.taxonomy" );
 			foreach ( $rows as $row ) {
+				$this->require_collated( array( $row->taxonomy ) );
 				if ( null !== $row->taxonomy ) {
 					$states[ $row->term_id ] = ( isset( $states[ $row->term_id ] ) ? $states[ $row->term_id ] : array() ) + $this->term_state( $row );
 				}
@@ -4065,7 +4139,7 @@ final class Trellis_Tags {
 			return 'CREATE' === $verb ? false === stripos( $sql, 'SELECT' ) : Trellis_Known_Sql::writes_values( $sql );
 		}
 		if ( 'SET' === $verb ) {
-			return false === stripos( $sql, 'SELECT' ) && ! Trellis_Known_Sql::stored_calls( $sql );
+			return false === stripos( $sql, 'SELECT' ) && ! Trellis_Known_Sql::sets_quotes( $sql ) && ! Trellis_Known_Sql::stored_calls( $sql );
 		}
 		return in_array( $verb, self::SESSION, true ) || preg_match( Trellis_Known_Sql::DEFINITIONS, $sql );
 	}
@@ -4085,7 +4159,7 @@ final class Trellis_Tags {
 			} catch ( Throwable $error ) {
 				$this->miss( 'a statement that cannot be read' );
 			}
-		} elseif ( '' !== $sql && ! self::reads_nothing( $verb, $sql ) ) {
+		} elseif ( '' !== $sql && ( ! self::reads_nothing( $verb, $sql ) || $this->log->quotes_otherwise( $query ) ) ) {
 			$this->miss( 'a statement that cannot be read' );
 		}
 		return $query;
@@ -4139,7 +4213,7 @@ final class Trellis_Tags {
 	private function read( $query ) {
 		$prefix  = preg_quote( $GLOBALS['wpdb']->base_prefix, '/' );
 		$sql    = Trellis_Known_Sql::bare( $query, $strings );
-		if ( null === $sql || ! Trellis_Known_Sql::is_known( $sql ) ) {
+		if ( null === $sql || ! Trellis_Known_Sql::is_known( $sql ) || $this->log->quotes_otherwise( $query ) ) {
 			$this->miss( 'a statement that cannot be read' );
 		}
 		if ( null === $sql ) {
@@ -4154,6 +4228,7 @@ final class Trellis_Tags {
 		);
 		preg_match_all( "/(?<![\\w$])$prefix(?:\\d+_)?(\\w+)|\\b(?:FROM|(?:STRAIGHT_)?JOIN)\\s+(?!$prefix)(\\w+)/i", $sql, $found );
 		$names = array_map( array( 'Trellis_Known_Tables', 'known_name' ), array_filter( array_merge( $found[1], $found[2] ) ) );
+		$this->miss_marked( $found[2] );
 		if ( 2 === count( $names ) && $this->read_join( $sql, $strings, $prefix ) ) {
 			return;
 		}
@@ -4202,6 +4277,13 @@ final class Trellis_Tags {
 			);
 		} while ( $replaced > 0 );
 		$this->read_select( $sql, $strings, $prefix, false );
+	}
+
+	/** A table whose name is a word of SQL has another one here than where it is written. */
+	private function miss_marked( $tables ) {
+		if ( preg_grep( '/_$/D', $tables ) ) {
+			$this->miss( 'a statement that cannot be read' );
+		}
 	}
 
 	/** Whether a SELECT within another one finds ids of the posts that this one lists, and no others. */
@@ -4567,6 +4649,7 @@ final class Trellis_Tags {
 			// Behind a comma stand tables that no prefix tells.
 			$others        = preg_grep( "/^(?:$prefix|NULL$|term_taxonomy_id$)/Di", Trellis_Joined_Tables::of( $one, $prefix )->names(), PREG_GREP_INVERT );
 			$this->tables += array_fill_keys( array_filter( $others, array( 'Trellis_Known_Tables', 'is_shown' ) ), true );
+			$this->miss_marked( $others );
 		}
 		preg_match_all( "/(?<![\\w$])$prefix(?:\\d+_)?(\\w+)(?!\\s*\\.|\\w)/", $sql, $found );
 		$tables = array_values( array_intersect( $found[1], array_keys( self::OBJECTS ) ) );
@@ -4744,6 +4827,9 @@ final class Trellis_Tags {
 		return false;
 	}
 
+	/** Columns of texts that responses and changes name. */
+	const COLLATED = '/(?:post_type|post_status|post_name|taxonomy)$/iD';
+
 	/** The values to which a condition bounds a column; null when it may have any. */
 	private function values_of( $condition, $columns, $strings ) {
 		$text = self::plain_condition( $condition );
@@ -4773,9 +4859,11 @@ final class Trellis_Tags {
 				$values = array();
 				foreach ( explode( ',', '' !== $part[1] ? $part[1] : $part[2] ) as $one ) {
 					$one      = trim( $one );
-					$values[] = '' !== $one && "'" === $one[0] ? $strings[ (int) substr( $one, 1, -1 ) ] : $one;
+					$text     = '' !== $one && "'" === $one[0] ? $strings[ (int) substr( $one, 1, -1 ) ] : null;
+					$values[] = preg_match( self::COLLATED, $column ) ? ( null === $text ? null : Trellis_Changes::collated( $text ) ) : ( null === $text ? $one : $text );
 				}
-				return $values;
+				// A number equals each text that does not begin with another one.
+				return in_array( null, $values, true ) ? null : $values;
 			}
 		}
 		return null;

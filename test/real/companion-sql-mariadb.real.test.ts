@@ -6,10 +6,14 @@ import { type CompanionSite, startCompanionStack } from './companion/site.ts'
 
 const tables = [
   'CREATE TABLE wp_sales (id bigint PRIMARY KEY, status varchar(20), amount int)',
-  'CREATE TABLE wp_cards (id bigint PRIMARY KEY, owner_id bigint, word_id bigint)',
+  'CREATE TABLE wp_cards (id bigint PRIMARY KEY, owner_id bigint, word_id bigint, `limit` int)',
+  'CREATE TABLE `order` (id bigint)',
+  'CREATE TABLE `wp_my-cards` (id bigint)',
+  'CREATE TABLE wp_my$cards (id bigint)',
   'CREATE TABLE cards (id bigint)',
   'CREATE TABLE wp_sums (id bigint, amount int)',
   'CREATE FUNCTION sold() RETURNS int READS SQL DATA RETURN (SELECT COUNT(*) FROM wp_sales)',
+  'CREATE FUNCTION `count`() RETURNS int READS SQL DATA RETURN (SELECT COUNT(*) FROM wp_sales)',
   'CREATE FUNCTION sell() RETURNS int MODIFIES SQL DATA BEGIN UPDATE wp_sales SET amount = amount + 1; RETURN 1; END',
 ]
 
@@ -19,6 +23,15 @@ const unreadable = {
   'a stored function beside a row': 'SELECT id, `sold` () FROM wp_cards WHERE owner_id = 5',
   'a stored function behind a comment': 'SELECT sold/* */()',
   'a stored function of a database': 'SELECT id FROM wp_cards WHERE id = site . sold()',
+  'a stored function that is called as a known one':
+    'SELECT id FROM wp_cards WHERE id = 5 AND `count` /* */ () = 1',
+  'a table with a dash': 'SELECT id FROM `wp_my-cards`',
+  'a table with a dollar': 'SELECT id FROM wp_my$cards',
+  'a table that is called as a word is': 'SELECT id FROM `order`',
+  'such a table behind a comma': 'SELECT p.ID FROM wp_posts p, `order` o WHERE p.ID = o.id',
+  'double quotes around names': "SET SESSION sql_mode = 'ANSI_QUOTES'",
+  'a backslash that is a character': 'SET @@sql_mode = "STRICT_ALL_TABLES,NO_BACKSLASH_ESCAPES"',
+  'a mode by its number': 'SET SESSION wait_timeout = 60, sql_mode = 4',
   'a stored function in a variable': 'SET @sold = sold()',
   'a user variable': 'SELECT @sold',
   'a user variable beside a row': 'SELECT id FROM wp_cards WHERE id = 5 AND (@id := owner_id)',
@@ -46,6 +59,8 @@ const unbounded = {
   'rows but for others': 'SELECT id FROM wp_cards WHERE owner_id = 5 EXCEPT SELECT owner_id FROM wp_cards',
   'rows that others are, too':
     'SELECT id FROM wp_cards WHERE owner_id = 5 INTERSECT SELECT word_id FROM wp_cards',
+  'a column that is called as a word is':
+    'SELECT id FROM wp_cards WHERE owner_id = 5 AND `limit` > 0 OR word_id = 3',
   'what is added': 'SELECT id FROM wp_cards WHERE owner_id = 5 UNION ALL SELECT id FROM wp_cards',
 } as const
 
@@ -78,6 +93,8 @@ const rows = {
   functions:
     "SELECT GROUP_CONCAT(DISTINCT IFNULL(word_id, 0) SEPARATOR ' '), DATE_FORMAT(FROM_UNIXTIME(0), '%Y') FROM wp_cards WHERE owner_id = 5 GROUP BY owner_id HAVING COUNT(*) > 0 ORDER BY FIELD(id, 3, 2) LIMIT 1",
   'how many were found': 'SELECT SQL_CALC_FOUND_ROWS id FROM wp_cards WHERE owner_id = 5 LIMIT 1',
+  'columns that are called as words are':
+    'SELECT `limit`, owner_id AS `order`, word_id AS `key` FROM wp_cards WHERE `owner_id` = 5 AND `limit` > 0 ORDER BY `order`, `limit` LIMIT 1',
   'a text with all of it': "SELECT 'sold() @x BETWEEN' AS text FROM wp_cards WHERE owner_id = 5",
 } as const
 
@@ -87,12 +104,58 @@ const harmless = {
   tables: "SHOW TABLES LIKE 'wp_cards'",
   'a row that is written': "INSERT INTO wp_sums (id, amount) VALUES (7, CAST('1' AS SIGNED))",
   'a row that is deleted': 'DELETE FROM wp_sums WHERE id = 70',
+  'modes that leave quotes alone':
+    "SET SESSION wait_timeout = 60, sql_mode = REPLACE(@@sql_mode, 'ONLY_FULL_GROUP_BY', '')",
+} as const
+
+const posts = 'SELECT post_title FROM wp_posts WHERE'
+const terms = 'SELECT t.name FROM wp_terms t JOIN wp_term_taxonomy tt ON t.term_id = tt.term_id WHERE'
+
+/** Conditions that find what others find, or more: `as` finds all of it. */
+const collated = {
+  'a slug': {
+    sql: `${posts} post_name = 'PLANT-30 ' AND post_type = 'Post' AND post_status = 'PUBLISH'`,
+    as: `${posts} post_name = 'plant-30' AND post_type = 'post' AND post_status = 'publish'`,
+  },
+  'a type that is a number': {
+    sql: `${posts} post_type = 0 AND post_status = 'publish'`,
+    as: `${posts} post_status = 'publish'`,
+  },
+  'a type with a letter that equals another one': {
+    sql: `${posts} post_type = 'pöst' AND post_status = 'publish'`,
+    as: `${posts} post_status = 'publish'`,
+  },
+  'a type with a character that equals none': {
+    sql: `${posts} post_type = 'post\\b' AND post_status = 'publish'`,
+    as: `${posts} post_status = 'publish'`,
+  },
+  'one of two statuses is a number': {
+    sql: `${posts} post_type = 'post' AND post_status IN ('publish', 0)`,
+    as: `${posts} post_type = 'post'`,
+  },
+  'a taxonomy': {
+    sql: `${terms} tt.taxonomy IN ('Category', 'POST_TAG')`,
+    as: `${terms} tt.taxonomy IN ('category', 'post_tag')`,
+  },
+  'a taxonomy that is a number': { sql: `${terms} tt.taxonomy = 0`, as: `${terms} tt.taxonomy > ''` },
+} as const
+
+/** What a server says of itself where its mode is another one. */
+const quoted = {
+  'a name in double quotes': { sql: 'SELECT id FROM "wp_cards" WHERE "id" = 2', mode: 'ANSI_QUOTES' },
+  'a text that ends with a backslash': {
+    sql: "SELECT id FROM wp_cards WHERE 'C:\\' = '' OR ', 1 ' = '' AND owner_id = 5",
+    mode: 'NO_BACKSLASH_ESCAPES',
+  },
 } as const
 
 const all = { ...unreadable, ...unbounded, ...anyPosts, ...random, ...rows, ...harmless }
 
 const plugin = `<?php if ( isset( $_GET['statement'] ) ) { add_action( 'rest_api_init', function () {
-	$GLOBALS['wpdb']->query( json_decode( ${JSON.stringify(JSON.stringify(all))}, true )[ $_GET['statement'] ] );
+	if ( isset( $_GET['mode'] ) ) {
+		mysqli_query( $GLOBALS['wpdb']->dbh, "SET SESSION sql_mode = '" . $_GET['mode'] . "'" );
+	}
+	$GLOBALS['wpdb']->query( json_decode( base64_decode( '${Buffer.from(JSON.stringify(all)).toString('base64')}' ), true )[ $_GET['statement'] ] ?? base64_decode( $_GET['statement'] ) );
 	header( 'X-Failed: ' . $GLOBALS['wpdb']->last_error );
 } ); }`
 
@@ -118,8 +181,8 @@ describeWith('mariadb', 'statements that name less than they read or write', () 
   })
   afterAll(() => site?.stop())
 
-  const read = async (statement: keyof typeof all) => {
-    const query = new URLSearchParams({ statement })
+  const describe = async (fields: Readonly<Record<string, string>>) => {
+    const query = new URLSearchParams(fields)
     const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?${query}`)
     await response.arrayBuffer()
     expect(response.headers.get('x-failed')).toBe('')
@@ -127,6 +190,8 @@ describeWith('mariadb', 'statements that name less than they read or write', () 
     const named = (kind: string): readonly string[] =>
       new RegExp(`;${kind}=([^;]*)`).exec(tags)?.[1]?.split(',') ?? []
     return {
+      queries: named('q'),
+      lists: named('list'),
       isComplete: tags.includes(';complete;'),
       cause: response.headers.get('trellis-incomplete'),
       maxAge: response.headers.get('trellis-max-age'),
@@ -135,6 +200,23 @@ describeWith('mariadb', 'statements that name less than they read or write', () 
       any: [...named('list'), ...named('q').filter((list) => /^[a-z]+:any:any$/.test(list))],
     }
   }
+
+  const read = (statement: keyof typeof all) => describe({ statement })
+  const readText = (sql: string, more: Readonly<Record<string, string>> = {}) =>
+    describe({ statement: Buffer.from(sql).toString('base64'), ...more })
+
+  test.each(keysOf(collated))('%s is compared as the database compares it', async (name) => {
+    const { sql, as } = collated[name]
+    const [it, other] = [await readText(sql), await readText(as)]
+    expect([it.queries, it.lists]).toEqual([other.queries, other.lists])
+    expect([...it.queries, ...it.lists]).not.toEqual([])
+  })
+
+  test.each(keysOf(quoted))('%s: complete in the usual mode alone', async (name) => {
+    const { sql, mode } = quoted[name]
+    expect(await readText(sql, { mode })).toMatchObject({ isComplete: false })
+    expect(await readText('SELECT "a\\\\b" AS text')).toMatchObject({ isComplete: true })
+  })
 
   test.each(keysOf(unreadable))('%s keeps a response from being described completely', async (name) => {
     expect(await read(name)).toMatchObject({ isComplete: false, cause: 'a statement that cannot be read' })
@@ -208,6 +290,7 @@ describeWith('mariadb', 'statements that name less than they read or write', () 
   test.each([
     ['SELECT sell()', []],
     ['SET @sold = sell()', []],
+    ["SET SESSION sql_mode = 'ANSI_QUOTES'", []],
     ['INSERT INTO wp_sums (id, amount) VALUES (8, sell())', []],
     ['UPDATE wp_sums SET amount = sell() WHERE id = 8', []],
     ['UPDATE wp_sales s, cards c SET c.id = 3 WHERE s.id = 3', ['sales', 'cards']],
@@ -226,6 +309,35 @@ describeWith('mariadb', 'statements that name less than they read or write', () 
     } else {
       expect(named).toEqual(expect.arrayContaining(names))
     }
+  })
+
+  const stored = async (column: string, text: string): Promise<Change | undefined> => {
+    await run([`UPDATE wp_posts SET post_name = 'plant-30', post_type = 'post' WHERE ID = 30`])
+    const changes = await changesOf(`UPDATE wp_posts SET ${column} = '${text}' WHERE ID = 30`)
+    return changes[0]
+  }
+
+  test('what is stored in capital letters is reported as lists name it, and a text that may equal others as none', async () => {
+    expect(await stored('post_name', 'PLANT-40')).toMatchObject({ kind: 'post', after: { slug: 'plant-40' } })
+    expect(await stored('post_name', 'plänt-30')).toMatchObject({ kind: 'post', after: { slug: null } })
+    expect(await stored('post_type', 'pöst')).toMatchObject({ kind: 'all' })
+  })
+
+  test.each(keysOf(quoted))('a write in another mode is a change of everything: %s', async (name) => {
+    const { mode } = quoted[name]
+    const sql =
+      mode === 'ANSI_QUOTES'
+        ? 'UPDATE "wp_sales" SET amount = 3 WHERE id = 3'
+        : "UPDATE wp_sales SET status = 'C:\\' WHERE id = 3 OR 'a' = ' AND id = 4'"
+    site.intake.pushes.length = 0
+    const { output } = await site.php(
+      `global $wpdb; mysqli_query( $wpdb->dbh, "SET SESSION sql_mode = '" . getenv( 'MODE' ) . "'" ); $wpdb->query( getenv( 'SQL' ) ); echo $wpdb->last_error;`,
+      { MODE: mode, SQL: sql },
+    )
+    expect(output).toBe('')
+    expect(site.intake.pushes.flatMap(({ changes }) => changes)).toEqual([
+      expect.objectContaining({ kind: 'all' }),
+    ])
   })
 
   test.each(['SELECT sold()', "SELECT 'sell()' AS text", 'SELECT LAST_INSERT_ID(), CONNECTION_ID()'])(

@@ -643,8 +643,8 @@ const ofSql: readonly Fault[] = [
   ),
   fault(
     'sql: variables of the connection are values',
-    "return ! preg_match( '/[^\\w\\s$.,()=<>!",
-    "return ! preg_match( '/[^@\\w\\s$.,()=<>!",
+    'return preg_match( "/^(?:[\\w\\s.,()=<>!',
+    'return preg_match( "/^(?:[@\\w\\s.,()=<>!',
   ),
   fault(
     'sql: the AND of a range joins conditions',

@@ -448,19 +448,19 @@ final class Trellis_Log {
 	}
 
 	/** Of the last INSERT on this connection, also when wpdb has forgotten it; 0 when unknown. */
-	public function last_insert_id() {
+	public function last_insert_id( $may_ask = true ) {
 		global $wpdb;
 		if ( ! $this->is_mysql() ) {
 			return 0;
 		}
 		// The client library knows it until the next statement.
 		$id   = $wpdb->dbh instanceof mysqli ? (int) mysqli_insert_id( $wpdb->dbh ) : 0;
-		$rows = 0 === $id ? $this->query( 'SELECT LAST_INSERT_ID() AS id' ) : array();
+		$rows = 0 === $id && $may_ask ? $this->query( 'SELECT LAST_INSERT_ID() AS id' ) : array();
 		return $rows ? (int) $rows[0]->id : $id;
 	}
 
 	public function restore_insert_id( $id ) {
-		if ( $id > 0 ) {
+		if ( null !== $id && $this->is_mysql() ) {
 			$this->query( "SELECT LAST_INSERT_ID($id)" );
 		}
 	}
@@ -862,10 +862,10 @@ final class Trellis_Known_Sql {
 	const CHANGING = '/\b(?:(?:CURRENT_|LOCAL|UTC_)(?:DATE|TIME|TIMESTAMP)\b|(?:NOW|CURDATE|CURTIME|SYSDATE|RAND|UUID)\s*\(|UNIX_TIMESTAMP\s*\(\s*\))/i';
 
 	/** Schemas whose tables the database writes itself. */
-	const OF_DATABASE = '/\b(?:information_schema|performance_schema|mysql|sys)\s*\./i';
+	const OF_DATABASE = '/\b(?:information_schema|performance_schema|mysql|sys)\s*\.|\bVALUE\s+FOR\b/i';
 
-	/** What the database says of itself, and changes by statements that define tables alone. */
-	const DEFINITIONS = '/^(?:SHOW\s+(?:(?:FULL|EXTENDED|GLOBAL|SESSION)\s+)*(?:TABLES|COLUMNS|FIELDS|INDEX|INDEXES|KEYS|CREATE|VARIABLES|DATABASES|COLLATION|CHARACTER|ENGINES|GRANTS|WARNINGS|ERRORS)\b|(?:DESCRIBE|DESC)\s+[`\w.]+\s*(?:;|$))/i';
+	/** What the database says of itself, and changes by statements that define tables alone: no numbers of rows, and nothing by conditions. */
+	const DEFINITIONS = '/^(?!.*\b(?:WHERE|SELECT)\b)(?:SHOW\s+(?:(?:FULL|EXTENDED|GLOBAL|SESSION)\s+)*(?:TABLES|COLUMNS|FIELDS|CREATE(?!\s+TABLE)|VARIABLES(?=\s+LIKE\s*\')|DATABASES|COLLATION|CHARACTER|ENGINES|GRANTS|WARNINGS|ERRORS)\b|(?:DESCRIBE|DESC)\s+[`\w.]+\s*(?:;|$))/is';
 
 	/** What stands before the columns of an INSERT: the table is no function. */
 	const INSERTED_COLUMNS = '/^(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s+)*+(?:INTO\s+)?' . Trellis_Changes::NAME . '\s*\(/i';
@@ -879,7 +879,37 @@ final class Trellis_Known_Sql {
 	/** Quoted texts, and comments that are none of a statement. */
 	const QUOTED = '~' . Trellis_Changes::STRING . '|/\*(?!M?!).*?\*/|(?:--(?=\s|$)|\#)[^\n]*+~s';
 
+	/** Comments whose text the server runs. */
+	const VERSIONED = '~' . Trellis_Changes::STRING . '|/\*M?!\d*+((?:' . Trellis_Changes::STRING . '|(?!\*/).)*+)\*/~s';
+
+	/** Longer statements are looked at without their texts, in which calls may stand by the million. */
+	const LONG_STATEMENT = 65536;
+
+	/** Functions that tell of this connection. The database takes them before stored ones of these names. */
+	const OF_CONNECTION = array( 'last_insert_id', 'row_count', 'connection_id', 'get_lock', 'release_lock', 'release_all_locks', 'is_free_lock', 'is_used_lock', 'user', 'current_user', 'session_user', 'system_user', 'current_role', 'sleep', 'benchmark', 'lastval', 'uuid_short' );
+
+	/** What the statement right before has left in the connection: another one in between would change it. */
+	const LEFT_BY_LAST = '/\b(?:FOUND_ROWS|ROW_COUNT|DIAGNOSTICS)\b|@@|\bSHOW\b[^;\']{0,40}\b(?:WARNINGS|ERRORS)\b/i';
+
 	private static $known = null;
+
+	/** Whether a statement asks for something that another statement may change. */
+	public static function asks_last_statement( $sql ) {
+		return self::has( self::LEFT_BY_LAST, $sql );
+	}
+
+	/** Whether a statement has such a text outside of its quoted ones. */
+	private static function has( $pattern, $sql ) {
+		return preg_match( $pattern, $sql ) && preg_match( $pattern, (string) preg_replace( self::QUOTED, ' ', $sql ) );
+	}
+
+	/** Whether a statement changes what no table has: a sequence, or what the statements inside of another one write. */
+	public static function writes_unnamed( $verb, $sql ) {
+		return 'BEGIN' === $verb && ! preg_match( '/^BEGIN(?:\s+WORK)?\s*;?\s*$/iD', $sql )
+			|| 'ANALYZE' === $verb && ! preg_match( '/^ANALYZE\s+(?:(?:LOCAL|NO_WRITE_TO_BINLOG)\s+)?TABLES?\b/i', $sql )
+			|| in_array( $verb, array( 'EXPLAIN', 'DESCRIBE', 'DESC' ), true ) && preg_match( '/^\w+\s+ANALYZE\b.*\b(?:INSERT|REPLACE|UPDATE|DELETE)\b/is', $sql )
+			|| self::has( '/\bVALUE\s+FOR\b|\b(?:NEXTVAL|SETVAL)\s*\(/i', $sql );
+	}
 
 	/**
 	 * A statement without comments, and with a number in the place of each quoted text, so that nothing in one is taken for a part of it.
@@ -950,10 +980,28 @@ final class Trellis_Known_Sql {
 	 * Of a statement, the functions that may be stored ones, which may write; in most statements the text itself shows that there are none.
 	 */
 	public static function stored_calls( $sql ) {
-		$rest    = preg_replace( self::INSERTED_COLUMNS, '', $sql );
+		$rest = preg_replace( self::INSERTED_COLUMNS, '', $sql );
+		if ( strlen( $rest ) > self::LONG_STATEMENT ) {
+			$rest = (string) preg_replace( self::QUOTED, ' ', $rest );
+		}
 		$unknown = false === strpos( $rest, '/*' ) && false === strpos( $rest, '--' ) && false === strpos( $rest, '#' ) ? self::unknown_calls( $rest ) : array( '' => true );
-		$bare    = $unknown ? preg_replace( self::QUOTED, ' ', $rest ) : '';
-		return array_keys( null === $bare || false !== strpos( $bare, '/*' ) ? array( '' => true ) : self::unknown_calls( $bare ) );
+		if ( ! $unknown ) {
+			return array();
+		}
+		if ( false !== strpos( $rest, '/*' ) && 0 === stripos( $rest, 'SELECT' ) ) {
+			$rest = (string) preg_replace_callback(
+				self::VERSIONED,
+				function ( $found ) {
+					return isset( $found[1] ) ? " {$found[1]} " : $found[0];
+				},
+				$rest
+			);
+		}
+		$bare = preg_replace( self::QUOTED, ' ', $rest );
+		if ( null === $bare || '' === $rest || false !== strpos( $bare, '/*' ) || false !== strpos( $bare, '*/' ) ) {
+			return array( '' );
+		}
+		return array_keys( array_diff_key( self::unknown_calls( $bare ), array_fill_keys( self::OF_CONNECTION, true ) ) );
 	}
 }
 
@@ -987,7 +1035,7 @@ final class Trellis_Changes {
 	/** Statements that change no content. */
 	const READS = array( 'SELECT', 'SHOW', 'DESCRIBE', 'DESC', 'EXPLAIN', 'SET', 'START', 'BEGIN', 'COMMIT', 'ROLLBACK', 'SAVEPOINT', 'RELEASE', 'USE', 'LOCK', 'UNLOCK', 'ANALYZE', 'CHECK', 'OPTIMIZE', 'REPAIR', 'FLUSH', 'KILL', 'PRAGMA', 'CREATE' );
 
-	/** Statements in which names and types stand before parentheses, and no functions. */
+	/** Statements in which names and types stand before parentheses, and no functions unless they find rows. */
 	const DEFINING = array( 'CREATE', 'ALTER', 'DROP', 'RENAME', 'TRUNCATE', 'SHOW', 'DESCRIBE', 'DESC' );
 
 	/**
@@ -1069,6 +1117,13 @@ final class Trellis_Changes {
 	private $has_failed = false;
 	/** The table of the last INSERT, whose id is known only after it has run. */
 	private $inserted   = null;
+	/** Functions that were called and may be stored ones, and by name whether those that were looked for may write. */
+	private $calls      = array();
+	private $routines   = array();
+	/** Everything has changed, and the mark waits until nothing of the last statement is asked for. */
+	private $is_owed    = false;
+	/** The last number that the database has counted in this connection is that of the mark. */
+	private $has_own_id = false;
 	/** Of the last UPDATE or DELETE whose rows were looked for: blog, table, how many rows were found, and the statement. */
 	private $found      = null;
 	/** Rows of the log with changes of this request: incarnation, sequence and check value of each. */
@@ -1116,7 +1171,7 @@ final class Trellis_Changes {
 
 	/** What the request has written up to now; '' when that is not known, or not all of it is reported. */
 	public function summary() {
-		if ( $this->is_unsure || $this->is_marked || $this->marks || $this->count > 0 || count( $this->rows ) > self::MAX_NAMED ) {
+		if ( $this->is_unsure || $this->is_owed || $this->calls || $this->is_marked || $this->marks || $this->count > 0 || count( $this->rows ) > self::MAX_NAMED ) {
 			return '';
 		}
 		return $this->rows ? 'rows ' . implode( ',', $this->rows ) : ( $this->is_own ? 'own' : 'nothing' );
@@ -1175,10 +1230,10 @@ final class Trellis_Changes {
 	}
 
 	private function read( $query ) {
-		$this->settle_insert();
-		$this->settle_found();
-		$asks_connection = '/\b(?:LAST_INSERT_ID|FOUND_ROWS|ROW_COUNT)\s*\(/i';
-		if ( $this->is_marked && ! $this->is_uncommitted && time() - $this->marked_at > self::LONGEST_MARK && ! preg_match( $asks_connection, $query ) ) {
+		$asks_last = false !== stripos( $query, 'LAST_INSERT_ID' ) || Trellis_Known_Sql::asks_last_statement( $query );
+		$this->settle_insert( $asks_last );
+		$this->settle_found( $asks_last );
+		if ( $this->is_marked && ! $this->is_uncommitted && time() - $this->marked_at > self::LONGEST_MARK && ! $asks_last ) {
 			// Set first: the report itself reads options.
 			$this->marked_at = time();
 			$id              = $this->log->last_insert_id();
@@ -1186,12 +1241,21 @@ final class Trellis_Changes {
 			$this->log->restore_insert_id( $id );
 		}
 		list( $verb, $sql ) = self::split_verb( $query );
-		if ( ! in_array( $verb, self::DEFINING, true ) && $this->writes_by_functions( $sql ) ) {
-			$this->everything( 'statement' );
+		if ( $this->has_own_id && ( $asks_last || 'INSERT' === $verb || 'REPLACE' === $verb ) ) {
+			if ( preg_match( '/\bLAST_INSERT_ID\b|@@/i', $query ) && ! preg_match( '/\b(?:FOUND_ROWS|ROW_COUNT)\b|@@\w*\.?\w+_count\b/i', $query ) ) {
+				$this->log->restore_insert_id( 0 );
+			}
+			$this->has_own_id = 'INSERT' !== $verb && 'REPLACE' !== $verb && false === stripos( $query, 'LAST_INSERT_ID' );
+		}
+		if ( $this->call( $verb, $sql, $asks_last ) ) {
 			return;
 		}
 		if ( in_array( $verb, self::READS, true ) || 'WITH' === $verb && ! preg_match( '/\b(?:INSERT|REPLACE|UPDATE|DELETE)\b/i', $sql ) ) {
 			$this->read_only( $verb, $sql );
+			return;
+		}
+		if ( $asks_last && Trellis_Known_Sql::asks_last_statement( $query ) ) {
+			$this->is_owed = true;
 			return;
 		}
 		if ( $this->log->quotes_otherwise( $query ) ) {
@@ -1199,7 +1263,7 @@ final class Trellis_Changes {
 			return;
 		}
 		// The mark is a separate row, and would change what the statement gets.
-		$id = ! $this->is_marked && false !== stripos( $sql, 'LAST_INSERT_ID' ) ? $this->log->last_insert_id() : 0;
+		$id = ! $this->is_marked && $asks_last ? $this->log->last_insert_id() : null;
 		$this->write( $verb, $sql );
 		if ( null !== $this->found && ! isset( $this->found[3] ) ) {
 			$this->found[] = $query;
@@ -1213,17 +1277,56 @@ final class Trellis_Changes {
 		return array( strtoupper( substr( $sql, 0, strspn( $sql, 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ' ) ) ), $sql );
 	}
 
-	/** Whether a statement calls a function of the database that may write, and is not declared to do nothing but read. */
-	private function writes_by_functions( $sql ) {
-		$names = Trellis_Known_Sql::stored_calls( $sql );
-		if ( ! $names || ! $GLOBALS['wpdb']->dbh instanceof mysqli ) {
-			return false;
+	/** Notes what a statement calls. True if everything may have changed by it. */
+	private function call( $verb, $sql, $asks_last ) {
+		$is_defining = in_array( $verb, self::DEFINING, true ) && ! preg_match( '/\b(?:SELECT|WHERE|VALUES)\b/i', $sql );
+		$calls       = $is_defining ? array() : Trellis_Known_Sql::stored_calls( $sql );
+		if ( $this->is_owed && ! $asks_last ) {
+			$this->is_owed = false;
+			$this->everything( 'statement' );
 		}
-		if ( preg_grep( '/^[\w$`]+$/D', $names, PREG_GREP_INVERT ) ) {
+		if ( $this->calls && ! $calls && ! $asks_last && 'SELECT' === $verb ) {
+			$this->settle_calls();
+		}
+		$names = $calls && $GLOBALS['wpdb']->dbh instanceof mysqli ? array_diff_key( array_flip( $calls ), array_diff( $this->routines, array( true ) ) ) : array();
+		if ( preg_grep( '/^[\w$`]+$/D', array_keys( $names ), PREG_GREP_INVERT ) || array_intersect_key( $names, $this->routines ) || Trellis_Known_Sql::writes_unnamed( $verb, $sql ) ) {
+			if ( $asks_last ) {
+				$this->is_owed = true;
+			} else {
+				$this->everything( 'statement' );
+			}
 			return true;
 		}
-		$names = implode( "', '", array_map( 'esc_sql', str_replace( '`', '', $names ) ) );
-		return array() !== $this->log->query( "SELECT 1 FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME IN ('$names') AND SQL_DATA_ACCESS NOT IN ('NO SQL', 'READS SQL DATA') LIMIT 1" );
+		$this->calls += $names;
+		return false;
+	}
+
+	/**
+	 * Whether a function that was called may write, and is not declared to do nothing but read. It may ask for what the statement before
+	 * has left in the connection, so that the database is asked later: before a plain SELECT, or at the end.
+	 */
+	private function settle_calls() {
+		$calls       = array_keys( $this->calls );
+		$this->calls = array();
+		$names       = implode( "', '", array_map( 'esc_sql', str_replace( '`', '', $calls ) ) );
+		$writes      = array() !== $this->log->query( "SELECT 1 FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_NAME IN ('$names') AND SQL_DATA_ACCESS NOT IN ('NO SQL', 'READS SQL DATA') LIMIT 1" );
+
+		$this->routines += array_fill_keys( $calls, $writes );
+		if ( $writes ) {
+			$this->everything( 'statement' );
+		}
+	}
+
+	/** Whether a statement makes other tables or columns, which SHOW and DESCRIBE tell of; plugins look for theirs on each request. */
+	private function redefines( $sql ) {
+		if ( ! preg_match( '/^(?:CREATE\s+TABLE|DROP\s+TABLE|DROP\s+VIEW|ALTER|RENAME)\b/i', $sql ) ) {
+			return false;
+		}
+		if ( preg_match( '/^(CREATE|DROP)\s+TABLE\s+IF\s+(?:NOT\s+)?EXISTS\s+`?([\w$-]++)`?+(?=[\s(;]|$)(?!\s*[.,])/i', $sql, $part ) ) {
+			$is_there = array() !== $this->log->query( "SHOW TABLES LIKE '" . esc_sql( $GLOBALS['wpdb']->esc_like( $part[2] ) ) . "'" );
+			return $is_there === ( 'DROP' === strtoupper( $part[1] ) );
+		}
+		return true;
 	}
 
 	private function write( $verb, $sql ) {
@@ -1240,13 +1343,15 @@ final class Trellis_Changes {
 			$this->modify( $verb, $part[1], substr( $sql, strlen( $part[0] ) ) );
 		} elseif ( preg_match( '/^(?:INSERT|REPLACE)\s+(?:(?:LOW_PRIORITY|DELAYED|HIGH_PRIORITY|IGNORE)\s+)*+(?:INTO\s+)?' . self::NAME . '\s*(?:\(([^()]*)\)\s*)?SELECT\s/i', $sql, $part ) ) {
 			$this->insert_selected( $verb, $part[1], isset( $part[2] ) ? $part[2] : '', substr( $sql, strlen( $part[0] ) ) );
+		} elseif ( $this->redefines( $sql ) ) {
+			$this->everything( 'statement' );
 		} else {
 			$this->mention( $sql );
 		}
 	}
 
 	private function read_only( $verb, $sql ) {
-		if ( 'CREATE' === $verb && ! preg_match( '/^CREATE\s+(?:TEMPORARY\s+)?(?:TABLE|DATABASE|(?:UNIQUE\s+)?INDEX)\s/i', $sql ) || 0 === stripos( $sql, 'SET STATEMENT' ) ) {
+		if ( 'CREATE' === $verb && ! preg_match( '/^CREATE\s+(?:TEMPORARY\s+)?(?:TABLE|DATABASE|(?:UNIQUE\s+)?INDEX)\s/i', $sql ) || 0 === stripos( $sql, 'SET STATEMENT' ) || 'CREATE' === $verb && $this->redefines( $sql ) ) {
 			$this->everything( 'statement' );
 		}
 		if ( 'SET' === $verb && Trellis_Known_Sql::sets_quotes( $sql ) ) {
@@ -2263,7 +2368,7 @@ final class Trellis_Changes {
 	}
 
 	/** The id of the last INSERT, once it has run. */
-	private function settle_insert() {
+	private function settle_insert( $asks_last = false ) {
 		if ( null === $this->inserted ) {
 			return;
 		}
@@ -2274,7 +2379,7 @@ final class Trellis_Changes {
 		$id = (int) $wpdb->insert_id;
 		if ( 0 === $id && '' === $wpdb->last_error ) {
 			// `$wpdb->insert()` has set it back for the next row; the database still knows.
-			$id = $this->log->last_insert_id();
+			$id = $this->log->last_insert_id( ! $asks_last );
 		}
 		if ( $id > 0 && ( $id !== $earlier || '' === $wpdb->last_error ) ) {
 			// For a table of a plugin its counted column stands in the place of the kind.
@@ -2285,7 +2390,7 @@ final class Trellis_Changes {
 	}
 
 	/** An UPDATE or DELETE that has reached more rows than were found right before it: another request has inserted some in between. */
-	private function settle_found() {
+	private function settle_found( $asks_last = false ) {
 		global $wpdb;
 		if ( null === $this->found || ! isset( $this->found[3] ) || $wpdb->last_query !== $this->found[3] ) {
 			return;
@@ -2295,7 +2400,11 @@ final class Trellis_Changes {
 		// MariaDB and MySQL count rows that an UPDATE leaves as they were only here.
 		$matched = $wpdb->dbh instanceof mysqli && preg_match( '/matched: (\d+)/', (string) mysqli_info( $wpdb->dbh ), $part ) ? (int) $part[1] : 0;
 		if ( max( $matched, (int) $wpdb->rows_affected ) > $count ) {
-			$this->whole( $site, $table );
+			if ( $asks_last && ! $this->is_marked ) {
+				$this->is_owed = true;
+			} else {
+				$this->whole( $site, $table );
+			}
 		}
 	}
 
@@ -2331,10 +2440,15 @@ final class Trellis_Changes {
 			$this->is_marked = true;
 			$this->marked_at = time();
 			$this->is_aside  = $is_aside;
-			$mark            = $this->log->open( $site, '' !== $this->request, $is_aside );
+
+			$has_inserted = $GLOBALS['wpdb']->insert_id > 0;
+			$id           = $has_inserted ? $this->log->last_insert_id() : null;
+			$mark         = $this->log->open( $site, '' !== $this->request, $is_aside );
 			if ( $mark > 0 ) {
-				$this->marks[] = $mark;
+				$this->marks[]    = $mark;
+				$this->has_own_id = ! $has_inserted;
 			}
+			$this->log->restore_insert_id( $id );
 		}
 	}
 
@@ -2421,6 +2535,13 @@ final class Trellis_Changes {
 		try {
 			$this->settle_insert();
 			$this->settle_found();
+			if ( $this->calls ) {
+				$this->settle_calls();
+			}
+			if ( $this->is_owed ) {
+				$this->is_owed = false;
+				$this->everything( 'statement' );
+			}
 			if ( $this->is_marked || $this->marks || $this->count > 0 ) {
 				$this->report();
 			}
@@ -4154,7 +4275,12 @@ final class Trellis_Tags {
 		if ( 'SELECT' === $verb ) {
 			try {
 				if ( ! $this->read_plainly( $query ) ) {
-					$this->read( $query );
+					if ( Trellis_Known_Sql::asks_last_statement( $query ) && preg_match( '/\bFROM\b/i', $query ) ) {
+						// Looking for columns and ids would change what it finds.
+						$this->miss( 'a statement that cannot be read' );
+					} else {
+						$this->read( $query );
+					}
 				}
 			} catch ( Throwable $error ) {
 				$this->miss( 'a statement that cannot be read' );

@@ -57,7 +57,7 @@ export class Cache {
   readonly verification: ReturnType<typeof createVerification>
 
   constructor(options: CacheOptions) {
-    const { clock, redaction, report, budget, maxEntryBytes, lease, tier } = options
+    const { clock, report, budget, maxEntryBytes, lease, tier } = options
     this.#options = options
     const log = this.#log
     const builds = new Builds(clock.now)
@@ -104,10 +104,9 @@ export class Cache {
       fetches,
       builds,
       clock,
-      redaction,
       report,
     })
-    this.verification = createVerification({ store, log, quarantined, lease, clock, redaction })
+    this.verification = createVerification({ store, log, quarantined, lease, clock })
   }
 
   /** Without a promise when it is a hit; otherwise through `forward`. Rejects with what `forward` rejects with. */

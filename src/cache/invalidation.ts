@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { type Clock, readClock } from '../clock.ts'
 import { inTurns } from '../http/bounds/in-turns.ts'
-import type { Redaction } from '../http/redaction.ts'
 import type { Builds } from './builds.ts'
 import { partsOfKey, targetKey, targetsOf } from './cache-key.ts'
 import type { CacheEvent, InvalidationCause } from './events.ts'
@@ -125,11 +124,10 @@ type InvalidationOptions = {
   readonly fetches: InFlightFetches
   readonly builds: Builds
   readonly clock: Clock
-  readonly redaction: Redaction
   readonly report: (event: CacheEvent) => void
 }
 
-/** A target with public responses in the store; never one whose query has a secret. */
+/** A target with public responses in the store. */
 export type UsedTarget = {
   readonly service: string
   /** '' where responses are the same for all hosts of the service. */
@@ -141,13 +139,9 @@ export type UsedTarget = {
 }
 
 /** The target of an entry, with the hits of all its variants; undefined for responses of one credential. */
-const usedTarget = (
-  key: string,
-  variants: readonly StoredResponse[],
-  redaction: Redaction,
-): UsedTarget | undefined => {
+const usedTarget = (key: string, variants: readonly StoredResponse[]): UsedTarget | undefined => {
   const { service, host, target, partition, scheme } = partsOfKey(key)
-  if (partition !== 'public' || variants.length === 0 || !redaction.isShown(target)) return undefined
+  if (partition !== 'public' || variants.length === 0) return undefined
   return { service, host, scheme, target, hits: variants.reduce((sum, { hits }) => sum + hits, 0) }
 }
 
@@ -271,7 +265,6 @@ export class CacheInvalidation {
   readonly #fetches: InFlightFetches
   readonly #clock: Clock
   readonly #builds: Builds
-  readonly #redaction: Redaction
   readonly #report: (event: CacheEvent) => void
   #isSweeping = false
 
@@ -282,7 +275,6 @@ export class CacheInvalidation {
     this.#fetches = options.fetches
     this.#clock = options.clock
     this.#builds = options.builds
-    this.#redaction = options.redaction
     this.#report = options.report
   }
 
@@ -334,7 +326,7 @@ export class CacheInvalidation {
       for (const entry of this.#store.withTag(tag)) {
         left -= 1
         if (found.length === max || left < 0) return found
-        const target = usedTarget(entry.key, entry.variants, this.#redaction)
+        const target = usedTarget(entry.key, entry.variants)
         if (target !== undefined && !found.some((other) => isSameTarget(other, target))) found.push(target)
       }
     }
@@ -480,7 +472,7 @@ export class CacheInvalidation {
     for (const selector of selectors) {
       const targets: UsedTarget[] = [...used]
       yield* visiting(this.#select(selector), (entry) => {
-        const target = usedTarget(entry.key, this.#store.currentVariants(entry), this.#redaction)
+        const target = usedTarget(entry.key, this.#store.currentVariants(entry))
         if (target !== undefined) targets.push(target)
         if (targets.length > 4 * limit) targets.splice(0, targets.length, ...topTargets(targets, limit))
         return 0

@@ -1,6 +1,5 @@
 import { type Clock, readClock } from '../clock.ts'
 import { varyKey } from '../http/headers/caching-headers.ts'
-import type { Redaction } from '../http/redaction.ts'
 import { partsOfKey, targetKeyOf } from './cache-key.ts'
 import { currentAgeMs, type Lease, lifetimeAt } from './policy/reuse.ts'
 import type { InvalidationLog } from './store/invalidation-log.ts'
@@ -26,12 +25,11 @@ type VerificationOptions = {
   readonly quarantined: QuarantinedTags
   readonly lease: Lease | undefined
   readonly clock: Clock
-  readonly redaction: Redaction
 }
 
 /** Which stored responses can be fetched again for a comparison, and what such a comparison is worth. */
 export const createVerification = (options: VerificationOptions) => {
-  const { store, log, quarantined, lease, clock, redaction } = options
+  const { store, log, quarantined, lease, clock } = options
   /** Would an anonymous GET get it now? */
   const isServed = (stored: StoredResponse): boolean => {
     const at = readClock(clock)
@@ -42,11 +40,9 @@ export const createVerification = (options: VerificationOptions) => {
     )
   }
   const isVerifiable = (stored: StoredResponse): boolean => {
-    const { partition, target } = partsOfKey(stored.key)
+    const { partition } = partsOfKey(stored.key)
     return (
       partition === 'public' &&
-      // A query with a secret was the client's.
-      redaction.isShown(target) &&
       verifiedStatuses.has(stored.status) &&
       !stored.validateAlways &&
       stored.content.length <= longestVerified &&

@@ -116,7 +116,7 @@ export const targetParts = (target: string): { readonly path: string; readonly q
 export const targetOf = (path: string, query: string): string => (query === '' ? path : `${path}?${query}`)
 
 /** Octets one to one: servers read what is not UTF-8 octet by octet. */
-const unescaped = (text: string): string =>
+export const unescaped = (text: string): string =>
   text.includes('%')
     ? text.replace(/%([\dA-Fa-f]{2})/g, (_, octet: string) => String.fromCharCode(Number.parseInt(octet, 16)))
     : text

@@ -99,7 +99,9 @@ const createShown =
   (address: string, target: string, headers: RequestHeaders): ShownLine => {
     const agent = userAgent ? requestHeader(headers, 'user-agent') : undefined
     return {
-      path: path ? printable(redaction.target(target).replaceAll(' ', '?'), longestPath) : undefined,
+      path: path
+        ? printable(redaction.beginning(target, longestPath).replaceAll(' ', '?'), longestPath)
+        : undefined,
       client: client === 'none' ? undefined : client === 'full' ? address : addressNetwork(address),
       userAgent: agent === undefined ? undefined : printable(agent, longestAgent),
     }

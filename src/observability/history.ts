@@ -145,7 +145,7 @@ const sum = (rows: readonly (readonly number[])[]): readonly number[] => {
 
 /** Makes texts for people: printable, short, without secrets. */
 const createShown = (redaction: Redaction) => {
-  const short = (text: string): string => printable(redaction.target(text), longestText)
+  const short = (text: string): string => printable(redaction.beginning(text, longestText), longestText)
   /** The first texts, and long ones cut, so that a hundred events hold little memory. */
   const bounded = (texts: readonly string[]): readonly string[] =>
     texts.slice(0, maxReach).map((text) => (text.length > longestText ? short(text) : text))

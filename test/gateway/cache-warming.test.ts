@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
@@ -65,6 +68,16 @@ const warmed = (outcome: string): Promise<number> =>
 const forget = (): void => {
   origin.received.length = 0
 }
+const agentsOf = (target: string): readonly (string | undefined)[] =>
+  origin.received.filter((request) => request.target === target).map(({ headers }) => headers['user-agent'])
+/** Declares the parameter `client_ref` as a key. */
+const keyed = {
+  openapi: '3.1.0',
+  info: { title: 'Keyed', version: '1' },
+  components: { securitySchemes: { key: { type: 'apiKey', in: 'query', name: 'client_ref' } } },
+  security: [{ key: [] }],
+  paths: { '/a': { get: { responses: { 200: { description: 'a' } } } } },
+}
 const targets = (): string[] => origin.received.map(({ target }) => target)
 
 describe('warming', () => {
@@ -125,6 +138,36 @@ describe('warming', () => {
     await read('/store/plants', { Authorization: 'Bearer one' })
     await read('/pages/a?token=secret')
     expect(await post('/cache/purge', { all: true, warm: true })).toMatchObject({ entries: 2, warming: 0 })
+  })
+
+  test('what another service declares as a key is no secret here', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'trellis-warming-'))
+    const document = join(folder, 'openapi.json')
+    await writeFile(document, JSON.stringify(keyed))
+    const upstream = { targets: [origin.origin] }
+    const cache = { rules: [{ match: 'GET /**', ttl: '60s' }] }
+    const own = await startTestGateway({
+      cache: { verify: { rate: '100/s' } },
+      services: {
+        pages: { contract: 'open', mount: '/pages', upstream: { ...upstream, basePath: '/p' }, cache },
+        api: { contract: 'openapi', mount: '/api', document, upstream, cache },
+      },
+    })
+    try {
+      for (const path of ['/pages/a?client_ref=1', '/api/a?client_ref=1'])
+        await (await fetch(own.publicAddress + path)).text()
+      await expect.poll(() => agentsOf('/p/a?client_ref=1')).toContain('trellis-verify')
+      const headers = { 'Content-Type': 'application/json' }
+      const body = '{"all":true,"warm":true}'
+      const purge = await fetch(`${own.adminAddress}/cache/purge`, { method: 'POST', headers, body })
+      expect(await purge.json()).toMatchObject({ warming: 1 })
+      await expect.poll(() => agentsOf('/p/a?client_ref=1')).toContain('trellis-warm')
+      expect(agentsOf('/a?client_ref=1')).not.toContain('trellis-warm')
+      expect(agentsOf('/a?client_ref=1')).not.toContain('trellis-verify')
+    } finally {
+      await own.close()
+      await rm(folder, { recursive: true, force: true })
+    }
   })
 
   test('each host of a service gets its own response again', async () => {

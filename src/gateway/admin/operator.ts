@@ -9,7 +9,7 @@ import type { Config } from '../../config/config.ts'
 import { shownConfig } from '../../config/redacted-config.ts'
 import { publicPrefix, type Service } from '../../exchange/service.ts'
 import { requestHeader } from '../../http/headers/header-lines.ts'
-import type { Redaction } from '../../http/redaction.ts'
+import { hidden, type Redaction } from '../../http/redaction.ts'
 import { foldedTarget, targetParts } from '../../http/targets.ts'
 import type { History, PurgeRecord } from '../../observability/history.ts'
 import { apiDocumentOf } from '../../openapi/document/api-document.ts'
@@ -20,7 +20,7 @@ import {
 } from '../../openapi/served/openapi-document.ts'
 import { cleanSpelling, spelled } from '../../service/route-paths.ts'
 import { explainAt } from '../explain.ts'
-import type { WarmTarget } from '../parts/warmer.ts'
+import { hasClientSecret, type WarmTarget } from '../parts/warmer.ts'
 import { type BuiltService, withoutRoot } from '../snapshot/build-service.ts'
 import { longestWaitMs, type OperatorCache } from './operator-cache.ts'
 import {
@@ -102,6 +102,10 @@ const byPrefix = ({ services }: PurgeParts, text: string, only: string | undefin
 
 /** A tag of the gateway begins with the name of its service; a tag that an upstream sent has the name that the upstream gave it. */
 const byTag = ({ services }: PurgeParts, tag: string, only: string | undefined): PurgeSelectors => {
+  if (tag.includes(hidden))
+    return refused(
+      `the tag is shown with ${hidden} in place of a secret: name the URL or a prefix of it instead`,
+    )
   const owner = services.find(({ config }) => tag.startsWith(`${config.name}/`))?.config.name
   if (owner !== undefined && only !== undefined && owner !== only)
     return refused('the tag belongs to another service')
@@ -147,6 +151,22 @@ const maxNamed = 20
 /** A URL may be long, and each is read as a GET and as a QUERY. */
 const selectedPerTurn = 20
 
+/** Those of the most used targets that can be fetched again without what was a client's. */
+const usedWithoutSecret = async (
+  { cache, services }: PurgeParts,
+  selectors: readonly Selector[],
+  max: number,
+): Promise<readonly WarmTarget[]> => {
+  const contracts = new Map(services.map(({ config, contract }) => [config.name, contract]))
+  const targets: WarmTarget[] = []
+  for (const [at, used] of (await cache.topUsed(selectors, max)).entries()) {
+    if (at % selectedPerTurn === selectedPerTurn - 1) await setImmediate()
+    const contract = contracts.get(used.service)
+    if (contract !== undefined && !hasClientSecret(contract, used.target)) targets.push(used)
+  }
+  return targets
+}
+
 /** Drops, marks stale or counts what an operator names; all variants, in all partitions. */
 const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<PurgeOutcome> => {
   const { selections, service, mode, dryRun, warm } = request
@@ -168,7 +188,7 @@ const purgeCache = async (parts: PurgeParts, request: PurgeRequest): Promise<Pur
     selected.push(...selection.selectors)
   }
   const selectors = together(selected)
-  const used = warm === 0 ? [] : await parts.cache.topUsed(selectors, warm)
+  const used = warm === 0 ? [] : await usedWithoutSecret(parts, selectors, warm)
   const entries = await parts.cache.purge({ selectors, mode, dryRun })
   if (entries === 'unacknowledged') return { kind: 'unacknowledged' }
   return { kind: 'purged', entries, warming: used.length === 0 ? 0 : (await parts.cache.warm(used, 0)).added }

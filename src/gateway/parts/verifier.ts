@@ -23,7 +23,7 @@ import { shortText } from '../../http/retained.ts'
 import type { History } from '../../observability/history.ts'
 import type { Log } from '../../observability/logger.ts'
 import type { OperatorCache } from '../admin/operator-cache.ts'
-import { anonymousGet, isWrittenByGet } from './warmer.ts'
+import { anonymousGet, hasClientSecret, isWrittenByGet } from './warmer.ts'
 
 type Outcome = VerifiedEvent['outcome']
 
@@ -93,6 +93,14 @@ class Verifier {
   close(): void {
     clearInterval(this.#timer)
     this.#stop.abort()
+  }
+
+  #mayFetch(stored: StoredResponse): boolean {
+    const { service: name, target } = partsOfKey(stored.key)
+    const { snapshot, end } = this.#options.begin()
+    const service = snapshot.services.find((candidate) => candidate.name === name)
+    end()
+    return service !== undefined && !hasClientSecret(service.contract, target)
   }
 
   async #fetchAgain(stored: StoredResponse): Promise<Fetched | undefined> {
@@ -182,7 +190,7 @@ class Verifier {
     const stored = this.#waiting.pop()
     if (stored === undefined || this.#underWay.has(stored.key) || this.#varying.get(stored.key) === true)
       return
-    if (this.#options.verification.isServed(stored)) void this.#check(stored)
+    if (this.#mayFetch(stored) && this.#options.verification.isServed(stored)) void this.#check(stored)
   }
 }
 

@@ -5,9 +5,11 @@ import type { WarmedEvent } from '../../exchange/events.ts'
 import type { HandleRequest } from '../../exchange/request-context.ts'
 import { arrived, type RequestContext } from '../../exchange/request-context.ts'
 import { serviceAtHost } from '../../exchange/service.ts'
+import { queryParameters } from '../../http/form-text.ts'
 import { headerValue } from '../../http/headers/header-lines.ts'
 import type { GatewayRequest, GatewayResponse } from '../../http/message.ts'
 import { targetParts } from '../../http/targets.ts'
+import type { Contract } from '../../service/contract.ts'
 import { isWrite } from '../../service/decide.ts'
 
 /**
@@ -89,6 +91,21 @@ export const anonymousGet = (
     },
     ...targetParts(target),
   })
+}
+
+/**
+ * Would fetching a target that a client has asked for use a secret of that client? Says so what keeps its response from being shared by
+ * the contract of its service, such as a key, or what that service declares.
+ */
+export const hasClientSecret = (
+  { keyParameters, uncacheableReasonOf }: Pick<Contract, 'keyParameters' | 'uncacheableReasonOf'>,
+  target: string,
+): boolean => {
+  const { path, query } = targetParts(target)
+  return (
+    uncacheableReasonOf(path, query) !== undefined ||
+    (keyParameters.length > 0 && queryParameters(query).some(([name]) => keyParameters.includes(name)))
+  )
 }
 
 /** To fetch it would change something. */

@@ -63,6 +63,13 @@ const spellings: Readonly<Record<string, string>> = {
   'a password by reference': '?murmur=planted-referenced',
   'a list of passwords': '?mumble=planted-one,planted-two',
   'a password as a content': '?mutter=planted-content',
+  'an escaped parameter of the path': '%3Bhush=planted-escaped-path-parameter',
+  'behind a name and a semicolon': '?a;hush=planted-name-semicolon',
+  'a member of another one': '?x[hush]=planted-inner',
+  'a member with a dot': '?x.hush=planted-dot',
+  'a word in GraphQL': `?query=${encodeURIComponent('{a(hush:planted_word)}')}`,
+  'a URL with userinfo as a value': '?u=https://user:planted-user@h/x',
+  'a key of a URL': '?next=https%3A%2F%2Fmaps%2Fapi%3Fkey%3Dplanted-map-key',
   'a well-known name': '?%74oken=planted-token',
   'a session in the path': ';jsessionid=planted-session',
 }
@@ -168,7 +175,7 @@ test('a parameter that a document declares as secret is shown nowhere, in no spe
   const shown = await places()
   expect(Object.values(shown).map((text) => text.length > 100)).not.toContain(false)
   const leaks = Object.entries(shown).flatMap(([place, text]) =>
-    [...new Set(text.match(/planted-[\w-]+/g))].map((secret) => `${secret} in ${place}`),
+    [...new Set(text.match(/planted[-_][\w-]+/g))].map((secret) => `${secret} in ${place}`),
   )
   expect(leaks).toEqual([])
   // Harmless parts are still there.

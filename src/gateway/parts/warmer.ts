@@ -98,13 +98,13 @@ export const anonymousGet = (
  * the contract of its service, such as a key, or what that service declares.
  */
 export const hasClientSecret = (
-  { keyParameters, uncacheableReasonOf }: Pick<Contract, 'keyParameters' | 'uncacheableReasonOf'>,
+  { secretParameters, uncacheableReasonOf }: Pick<Contract, 'secretParameters' | 'uncacheableReasonOf'>,
   target: string,
 ): boolean => {
   const { path, query } = targetParts(target)
   return (
     uncacheableReasonOf(path, query) !== undefined ||
-    (keyParameters.length > 0 && queryParameters(query).some(([name]) => keyParameters.includes(name)))
+    (secretParameters.length > 0 && queryParameters(query).some(([name]) => secretParameters.includes(name)))
   )
 }
 

@@ -161,7 +161,7 @@ const rows: readonly Row[] = [
   ['never begins', (_, wire) => wire.reset(), '', gotSome],
 ]
 
-test.each(rowsOf(rows, 2))(
+test.each(rowsOf(rows, 3))(
   `of ${readers} readers none delays others when their response %s`,
   async (_, script, headers, isOver) => {
     const turn = await shortestTry(async () => {

@@ -48,7 +48,7 @@ describeWith('php', 'faults in the WordPress companion', () => {
   test('each that was found leaves a response stale again after the write with which it was found', async () => {
     const all = issuesIn(await readFile(page, 'utf8'))
     expect(all.length).toBeGreaterThan(60)
-    const known = rowsOf(all, 20)
+    const known = rowsOf(all, 40)
     const { findings: issues, stale } = await findFaults(site, {
       faults: faults.filter(({ name }) => isAll || known.some(({ fault }) => fault === name)),
       writes: faultWrites,

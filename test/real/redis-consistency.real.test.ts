@@ -28,7 +28,7 @@ describeWith('redis', 'two instances on one Redis', () => {
   const checkerOf = () =>
     instanceChecker({ upstream, instances, longestMs, faults: () => disturbances?.history ?? [] })
 
-  // In the clear redis-workers-consistency.test.ts has the same faults.
+  // In the clear redis-workers-consistency has the same faults.
   test.each([
     ['a Redis by TLS whose content is signed', true],
     ...(isAll ? [['a Redis in the clear', false] as const] : []),

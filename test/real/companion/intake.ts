@@ -25,6 +25,8 @@ export type Push = {
   readonly fingerprint: string
   readonly changes: readonly Change[]
   readonly overflow: boolean
+  /** The `Trellis-Request` of the response. */
+  readonly request?: string
 }
 
 export type Intake = {

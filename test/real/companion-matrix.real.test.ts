@@ -22,7 +22,7 @@ const doorOf = (title: string): string => title.split(':', 1)[0] ?? title
 
 /** Every write and every response: `SHOW_KEPT=1 COMPANION_MATRIX=all npx vitest run test/real/companion-matrix.real.test.ts`. */
 const isWhole = process.env['COMPANION_MATRIX'] === 'all'
-const nth = isWhole ? Number(process.env['COMPANION_NTH'] ?? 1) : 16
+const nth = isWhole ? Number(process.env['COMPANION_NTH'] ?? 1) : 24
 /** `COMPANION_SITE`: `object-cache`, with a persistent one in Redis, or `network`, of two blogs. */
 const isNetwork = kindOfSite === 'network'
 /** WordPress deletes no user of a network through its interface. */

@@ -120,7 +120,9 @@ describeWith('php', 'docs/wordpress.md goes as it is written', () => {
   })
 
   test.each(shown)('$command', async ({ command, output }) => {
-    expect(comparable(await printed(command))).toBe(comparable(here(output)))
+    // A response may still be on its way.
+    const atRest = (text: string): string => comparable(text).replace(/\d+ in flight/, '0 in flight')
+    expect(atRest(await printed(command))).toBe(atRest(here(output)))
   })
 
   testAtLength('a newcomer with the package needs three commands to the first hit', async () => {

@@ -1,7 +1,8 @@
 import { appendFile, mkdir, mkdtemp, rename, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { setTimeout as realPause } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { watchFiles } from '../../src/cli/watch-files.ts'
 import { pause } from '../support/origin.ts'
 
@@ -13,6 +14,7 @@ beforeEach(async () => {
   reloads = 0
 })
 afterEach(async () => {
+  vi.useRealTimers()
   stop()
 })
 
@@ -57,14 +59,25 @@ describe('a reload follows', () => {
 
   test('a file that is replaced by renaming, as editors do, once for several steps', async () => {
     await writeFile(at('c.yaml'), 'a: 1')
-    // Longer than any step takes on a busy machine: each is within this time of the one before.
-    await watching(() => [at('c.yaml')], { settleMs: 700 })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    const settleMs = 1000
+    await watching(() => [at('c.yaml')], { settleMs })
     for (let i = 2; i < 6; i += 1) {
       await writeFile(at('new'), `a: ${i}`)
       await rename(at('new'), at('c.yaml'))
     }
-    await once()
-    await pause(800)
+    await expect.poll(() => vi.getTimerCount()).toBe(1)
+    vi.advanceTimersByTime(settleMs - 1)
+    await realPause(100)
+    expect(reloads).toBe(0)
+    const settle = (): number => {
+      vi.advanceTimersByTime(settleMs)
+      return reloads
+    }
+    await expect.poll(settle).toBe(1)
+    await realPause(100)
+    settle()
+    await realPause(100)
     expect(reloads).toBe(1)
   })
 

@@ -107,8 +107,7 @@ final class Trellis_Log {
 			return false;
 		}
 		if ( null === $this->mode ) {
-			if ( preg_match( '/\b(?:FOUND_ROWS|ROW_COUNT)\s*\(/i', $query ) ) {
-				// They tell of the statement before this one.
+			if ( Trellis_Known_Sql::asks_last_statement( $query ) ) {
 				return true;
 			}
 			$rows       = $this->query( 'SELECT @@SESSION.sql_mode AS mode' );
@@ -1575,6 +1574,15 @@ final class Trellis_Changes {
 		return preg_match( '/[\x80-\xff]/', $text ) && taxonomy_exists( $text ) ? $text : null;
 	}
 
+	/**
+	 * An option as responses and changes name it: to the database letters of either case are the same, and spaces at the end nothing. Null
+	 * where letters of other alphabets may be the same as Latin ones.
+	 */
+	public static function option_name( $name ) {
+		$plain = strtolower( rtrim( $name ) );
+		return preg_match( '/[^\x20-\x7e]/', $name ) ? null : ( 'wplang' === $plain ? 'WPLANG' : $plain );
+	}
+
 	/** Reports of types, statuses and taxonomies that lists may spell otherwise than their rows would name no such list. */
 	private function require_collated( $names ) {
 		foreach ( $names as $name ) {
@@ -2182,6 +2190,8 @@ final class Trellis_Changes {
 			foreach ( $ids as $name ) {
 				if ( 'network' === $kind ) {
 					$this->tables[ $site ]['sitemeta'] = true;
+				} elseif ( null === self::option_name( $name ) ) {
+					$this->whole( $site, 'options' );
 				} else {
 					if ( 'sticky_posts' === $name && ! isset( $this->options[ $site ][ $name ] ) ) {
 						$this->sticky[ $site ] = $this->sticky_posts( $site );
@@ -2732,7 +2742,7 @@ final class Trellis_Changes {
 					$lists[ $site ] = array_merge( isset( $lists[ $site ] ) ? $lists[ $site ] : array(), $this->counted_terms( $site, $name ) );
 					continue;
 				}
-				$change = array( 'kind' => 'option', 'name' => $is_unchanged ? Trellis_Tags::LANGUAGE : (string) $name );
+				$change = array( 'kind' => 'option', 'name' => $is_unchanged ? Trellis_Tags::LANGUAGE : self::option_name( $name ) );
 				if ( isset( $early[ $site ][ $change['name'] ] ) ) {
 					$change['early'] = true;
 				}
@@ -3586,16 +3596,8 @@ final class Trellis_Tags {
 		add_filter(
 			'pre_option',
 			function ( $value, $name ) {
-				if ( preg_match( '/^_(?:site_)?transient_(?!timeout_)/', (string) $name ) ) {
-					$this->read_temporary( $name );
-				} elseif ( 'WPLANG' === $name ) {
-					$callers = array_column( debug_backtrace( DEBUG_BACKTRACE_IGNORE_ARGS, 10 ), 'function' );
-					$at      = array_search( 'get_option', $callers, true );
-					if ( false === $at || ! isset( $callers[ $at + 1 ] ) || 'get_locale' !== $callers[ $at + 1 ] || array_filter( array( 'pre_option_WPLANG', 'default_option_WPLANG', 'option_WPLANG' ), 'has_filter' ) ) {
-						$this->options[ self::LANGUAGE ] = true;
-					}
-				} elseif ( ! isset( $this->options[ $name ] ) && 0 !== strpos( (string) $name, '_transient_timeout_' ) && 0 !== strpos( (string) $name, '_site_transient_timeout_' ) ) {
-					$this->read_option( (string) $name );
+				if ( ! isset( $this->options[ $name ] ) || 'WPLANG' === $name ) {
+					$this->read_any_option( (string) $name );
 				}
 				return $value;
 			},
@@ -3775,6 +3777,62 @@ final class Trellis_Tags {
 			PHP_INT_MAX,
 			3
 		);
+	}
+
+	/** An option by its name: a temporary value, the end of one, or any other. */
+	private function read_any_option( $name ) {
+		if ( preg_match( '/^_(?:site_)?transient_(timeout_)?/', $name, $part ) ) {
+			if ( ! isset( $part[1] ) ) {
+				$this->read_temporary( $name );
+			}
+		} elseif ( 'WPLANG' === $name ) {
+			$callers = array_column( debug_backtrace( DEBUG_BACKTRACE_IGNORE_ARGS, 11 ), 'function' );
+			$at      = array_search( 'get_option', $callers, true );
+			if ( false === $at || ! isset( $callers[ $at + 1 ] ) || 'get_locale' !== $callers[ $at + 1 ] || array_filter( array( 'pre_option_WPLANG', 'default_option_WPLANG', 'option_WPLANG' ), 'has_filter' ) ) {
+				$this->options[ self::LANGUAGE ] = true;
+			}
+		} else {
+			$this->read_option( $name );
+		}
+	}
+
+	/** Whether WordPress itself has sent the statement that is seen: filters say what of it is read. */
+	private function is_asked_by_wordpress() {
+		$frames = debug_backtrace( DEBUG_BACKTRACE_IGNORE_ARGS, 16 );
+		$at     = (int) array_search( 'query', array_column( $frames, 'function' ), true );
+		while ( isset( $frames[ $at ]['class'] ) && is_a( $frames[ $at ]['class'], 'wpdb', true ) ) {
+			++$at;
+		}
+		return isset( $frames[ $at ] ) && ! isset( $frames[ $at ]['class'] ) && in_array( $frames[ $at ]['function'], array( 'get_option', 'add_option', 'update_option', 'delete_option', 'wp_load_alloptions', 'wp_prime_option_caches' ), true );
+	}
+
+	/** A statement asks for options: by these names, or null for any. */
+	private function read_options_by( $names ) {
+		if ( $this->is_asked_by_wordpress() ) {
+			return;
+		}
+		$names = array_map( array( 'Trellis_Changes', 'collated' ), null === $names ? array( '' ) : $names );
+		foreach ( $names as $name ) {
+			if ( null === $name || '' === $name ) {
+				$this->tables['options'] = true;
+			} else {
+				$this->read_any_option( Trellis_Changes::option_name( $name ) );
+			}
+		}
+	}
+
+	/** Options as changes name them. */
+	private function named_options( $options ) {
+		$named = array();
+		foreach ( array_keys( $options ) as $name ) {
+			$one = self::LANGUAGE === $name ? $name : Trellis_Changes::option_name( (string) $name );
+			if ( null === $one ) {
+				$this->miss( 'an option in letters of another alphabet' );
+			} else {
+				$named[ $one ] = true;
+			}
+		}
+		return $named;
 	}
 
 	/**
@@ -4323,11 +4381,16 @@ final class Trellis_Tags {
 		if ( is_multisite() || ! preg_match( $this->plain_query, $query, $part ) ) {
 			return false;
 		}
-		$name          = $part['MARK'];
+		$name = $part['MARK'];
+		if ( 'options' === $name ) {
+			preg_match_all( "/'([^']*+)'/", $query, $names );
+			$this->read_options_by( $names[1] );
+			return true;
+		}
 		$this->tables += array_fill_keys( isset( self::PLAIN_TABLES[ $name ] ) ? self::PLAIN_TABLES[ $name ] : array( $name ), true );
 		if ( 'revisions' === $name ) {
 			$this->queries[ "sd:revision:inherit:parent:{$part[1]}" ] = true;
-		} elseif ( 'options' !== $name ) {
+		} else {
 			$letter = 'relations' === $name ? 'p' : self::OBJECTS[ $name ][1];
 			foreach ( explode( ',', $part[1] ) as $id ) {
 				$this->ids[ $letter ][ (int) $id ] = true;
@@ -4364,6 +4427,11 @@ final class Trellis_Tags {
 		if ( 1 === count( $names ) && $this->read_rows( (string) reset( $names ), $sql, $strings, $prefix ) ) {
 			$this->asked = null === $this->asked ? null : $this->asked + array( 'text' => $query );
 			return;
+		}
+		if ( in_array( 'options', $names, true ) ) {
+			$where = preg_match( self::REPEATED, $sql ) || 1 !== count( $names ) || ! preg_match( '/\bWHERE\b(.*?)(?:\bORDER\s+BY\b|\bLIMIT\b|$)/is', $sql, $part ) ? '' : $part[1];
+			$this->read_options_by( $this->values_of( $where, array( '(?:\w+\.)?option_name' ), $strings ) );
+			$names = array_diff( $names, array( 'options' ) );
 		}
 		$this->tables += array_fill_keys( array_filter( $names, array( 'Trellis_Known_Tables', 'is_shown' ) ), true );
 		if ( is_multisite() ) {
@@ -4954,7 +5022,7 @@ final class Trellis_Tags {
 	}
 
 	/** Columns of texts that responses and changes name. */
-	const COLLATED = '/(?:post_type|post_status|post_name|taxonomy)$/iD';
+	const COLLATED = '/(?:post_type|post_status|post_name|taxonomy|option_name)$/iD';
 
 	/** The values to which a condition bounds a column; null when it may have any. */
 	private function values_of( $condition, $columns, $strings ) {
@@ -5125,6 +5193,7 @@ final class Trellis_Tags {
 			$this->queries += null !== $cache && 1 === count( $this->blogs ) && isset( $cache['posts'] ) && $this->proves( $author, $types, $cache['posts'] ) ? array() : $queries;
 		}
 		$this->name_counted( is_array( $cache ) && isset( $cache['terms'] ) ? $cache['terms'] : array() );
+		$options     = $this->named_options( $this->options );
 		$is_complete = $this->is_complete && ! wp_suspend_cache_addition() && 200 === http_response_code();
 		$is_own      = ! $this->is_added_to() && ! did_action( 'switch_blog' );
 		$is_countless = $this->is_only_of( self::COUNTLESS ) && array() === array_filter( preg_grep( '/^[tn]:/', array_keys( $this->queries ) ), array( 'Trellis_Known_Code', 'may_count' ) );
@@ -5133,7 +5202,6 @@ final class Trellis_Tags {
 			unset( $this->ids['u'] );
 		}
 		$is_core = $is_own && $this->is_only_of( array_merge( self::COUNTLESS, self::UNSTRUCTURED ) );
-		$options = $this->options;
 		if ( $is_core && 0 === get_current_user_id() && ! $this->is_filtered( array( 'user_has_cap', 'map_meta_cap' ) ) ) {
 			// A visitor who is not logged in has no role.
 			unset( $options['wp_user_roles'] );
@@ -5144,7 +5212,7 @@ final class Trellis_Tags {
 			$flags .= 'structure;';
 		}
 		// Not the roles, which most responses need not name.
-		$early = array_diff_key( $this->early, array( 'wp_user_roles' => true ) );
+		$early = array_diff_key( $this->named_options( $this->early ), array( 'wp_user_roles' => true ) );
 		if ( $early && ! did_action( 'switch_blog' ) ) {
 			$known    = $this->stored->including( array_map( 'strval', array_keys( array_intersect_key( $options, $early ) ) ) );
 			$options  = array_diff_key( $options, array_intersect_key( $known, $early ) );

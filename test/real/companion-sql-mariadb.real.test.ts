@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describeWith } from '../support/requirements.ts'
 import type { Change } from './companion/intake.ts'
+import { reaches } from './companion/reach.ts'
 import { type CompanionSite, startCompanionStack } from './companion/site.ts'
 
 const tables = [
@@ -103,6 +104,8 @@ const rows = {
   'how many were found': 'SELECT SQL_CALC_FOUND_ROWS id FROM wp_cards WHERE owner_id = 5 LIMIT 1',
   'columns that are called as words are':
     'SELECT `limit`, owner_id AS `order`, word_id AS `key` FROM wp_cards WHERE `owner_id` = 5 AND `limit` > 0 ORDER BY `order`, `limit` LIMIT 1',
+  'a text that is called as what the last statement has left':
+    'SELECT id FROM wp_cards WHERE owner_id = 5 AND "ROW_COUNT()" > 0',
   'a text with all of it': "SELECT 'sold() @x BETWEEN' AS text FROM wp_cards WHERE owner_id = 5",
 } as const
 
@@ -157,12 +160,41 @@ const quoted = {
   },
 } as const
 
+/** What finds the option `shelf`, and what is as well written to it. */
+const optionReads = {
+  'the name in capital letters': { option: 'SHELF' },
+  'a name with a letter that equals another one': { option: 'shëlf' },
+  'a statement that names it': {
+    sql: "SELECT option_value FROM wp_options WHERE option_name = 'shelf' LIMIT 1",
+  },
+  'a statement with several names': {
+    sql: "SELECT option_name, option_value FROM wp_options WHERE option_name IN ('Shelf','blogname')",
+  },
+  'a statement with a pattern': { sql: "SELECT option_value FROM wp_options WHERE option_name LIKE 'shel_'" },
+  'a statement for all options': { sql: 'SELECT option_name, option_value FROM wp_options' },
+  'its number': {
+    sql: 'SELECT option_value FROM wp_options WHERE option_id = (SELECT MAX(option_id) FROM wp_options)',
+  },
+} as const
+
+const optionWrites = {
+  'the name in capital letters': "UPDATE wp_options SET option_value = RAND() WHERE option_name = 'Shelf'",
+  'a name with a letter that equals another one':
+    "UPDATE wp_options SET option_value = RAND() WHERE option_name = 'shélf'",
+  'a name with a space': "UPDATE wp_options SET option_value = RAND() WHERE option_name = 'shelf '",
+  'a row that is there':
+    "INSERT INTO wp_options (option_name, option_value) VALUES ('SHELF', 'b') ON DUPLICATE KEY UPDATE option_value = RAND()",
+  'a row that is replaced': "REPLACE INTO wp_options (option_name, option_value) VALUES ('SHELF', RAND())",
+  'its name': "UPDATE wp_options SET option_value = RAND() WHERE option_name = 'shelf'",
+} as const
+
 const all = { ...unreadable, ...unbounded, ...anyPosts, ...random, ...rows, ...harmless }
 
 const plugin = `<?php if ( isset( $_GET['statement'] ) ) { add_action( 'rest_api_init', function () {
 	if ( isset( $_GET['mode'] ) ) {
 		mysqli_query( $GLOBALS['wpdb']->dbh, "SET SESSION sql_mode = '" . $_GET['mode'] . "'" );
 	}
+	isset( $_GET['option'] ) && get_option( $_GET['option'] );
 	$GLOBALS['wpdb']->query( json_decode( base64_decode( '${Buffer.from(JSON.stringify(all)).toString('base64')}' ), true )[ $_GET['statement'] ] ?? base64_decode( $_GET['statement'] ) );
 	header( 'X-Failed: ' . $GLOBALS['wpdb']->last_error );
 } ); }`
@@ -278,7 +310,7 @@ describeWith('mariadb', 'statements that name less than they read or write', () 
         foreach ( array( 'read_plainly', 'read' ) as $way ) {
           $tags = new Trellis_Tags( new Trellis_Log() );
           $is_read = Closure::bind( function () use ( $way, $sql ) { return $this->$way( $sql ); }, $tags, 'Trellis_Tags' )();
-          $found[] = Closure::bind( function () { return array( $this->ids, $this->queries, $this->lists, $this->tables, $this->rows, $this->is_complete, $this->max_age, $this->is_reordered ); }, $tags, 'Trellis_Tags' )();
+          $found[] = Closure::bind( function () { return array( $this->options, $this->ids, $this->queries, $this->lists, $this->tables, $this->rows, $this->is_complete, $this->max_age, $this->is_reordered ); }, $tags, 'Trellis_Tags' )();
           if ( 'read_plainly' === $way ) { $is_plain = $is_read; }
         }
         $results[] = $is_plain ? ( $found[0] == $found[1] ? 'same' : json_encode( $found ) ) : 'not plain';
@@ -341,6 +373,31 @@ describeWith('mariadb', 'statements that name less than they read or write', () 
     const changes = await changesOf(`UPDATE wp_posts SET ${column} = '${text}' WHERE ID = 30`)
     return changes[0]
   }
+
+  /** A request of the site, read twice: the first may store names that it has read at its start. */
+  const tagsOf = async (query: Readonly<Record<string, string>>): Promise<string> => {
+    const read = () =>
+      fetch(
+        `${site.origin}/index.php/wp-json/wp/v2/posts/10?${new URLSearchParams({ statement: '', ...query })}`,
+      )
+    await (await read()).arrayBuffer()
+    const response = await read()
+    await response.arrayBuffer()
+    return response.headers.get('trellis-tags') ?? ''
+  }
+
+  test.each(keysOf(optionReads))('whoever writes an option reaches what reads it by %s', async (name) => {
+    await run(["INSERT IGNORE INTO wp_options (option_name, option_value) VALUES ('shelf', 'a')"])
+    const { option = '', sql = '' }: { option?: string; sql?: string } = optionReads[name]
+    const tags = await tagsOf({ option, statement: Buffer.from(sql).toString('base64') })
+    const unreached: string[] = []
+    for (const [way, write] of Object.entries(optionWrites)) {
+      const changes = await changesOf(write)
+      expect(changes, way).not.toEqual([])
+      if (tags.includes(';complete;') && !reaches(changes, tags)) unreached.push(way)
+    }
+    expect(unreached, tags).toEqual([])
+  })
 
   test('what is stored in capital letters is reported as lists name it, and a text that may equal others as none', async () => {
     expect(await stored('post_name', 'PLANT-40')).toMatchObject({ kind: 'post', after: { slug: 'plant-40' } })

@@ -373,6 +373,7 @@ const ofOption = (names: TagNames, tagOf: TagOf, change: OptionChange): readonly
   const ofParents = name.endsWith(parentsSuffix) ? [`h:${name.slice(0, -parentsSuffix.length)}`] : []
   return [
     tagOf('o', name),
+    tagOf('x', 'options'),
     ...ofPosts,
     ...queries(tagOf, ofParents),
     ...sets.map((set) => tagOfSet(tagOf, set)),

@@ -7,6 +7,7 @@ const causes = [
   'a WordPress before 6\\.1',
   'a query without the cache',
   'all options',
+  'an option in letters of another alphabet',
   'a request to another server',
   'a plugin that runs before the companion',
   'a statement before the companion was loaded',

@@ -198,8 +198,8 @@ const ofTags: readonly Fault[] = [
   fault('lists: those of users are not named', "$this->lists['user'] = true;"),
   fault(
     'objects: those looked for by their posts are not named',
-    "} elseif ( 'options' !== $name ) {",
-    "} elseif ( 'options' !== $name && 'posts' !== $name ) {",
+    "} else {\n\t\t\t$letter = 'relations'",
+    "} elseif ( 'posts' !== $name ) {\n\t\t\t$letter = 'relations'",
   ),
   fault(
     'objects: those in the object cache are not named',

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { describeWith } from '../support/requirements.ts'
 import { basic } from './site-under-test.ts'
@@ -9,15 +9,25 @@ import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
 const token = 'token-of-the-companion-and-the-gateway'
 
-/** Installs the companion in a WordPress that is running: it is read with the next request. */
+/** Installs the companion in a WordPress that is running: PHP may use an earlier file for two seconds (opcache.revalidate_freq). */
 const installCompanion = async (wordpress: WordPress, gateways: string): Promise<void> => {
   const folder = join(wordpress.site, 'wp-content/mu-plugins')
   await mkdir(folder, { recursive: true })
   // A read that starts scheduled tasks by a separate request is not described completely.
   const constants = { TRELLIS_TOKEN: token, TRELLIS_GATEWAYS: gateways, DISABLE_WP_CRON: '1' }
   const lines = Object.entries(constants).map(([name, value]) => `define('${name}', '${value}');`)
-  await writeFile(join(folder, '0-trellis-settings.php'), `<?php ${lines.join(' ')}`)
+  const shown = `header('Reports-To: ${gateways || 'none'}');`
+  await writeFile(join(folder, '0-trellis-settings.php'), `<?php ${lines.join(' ')} ${shown}`)
   await copyCompanion(wordpress.site)
+  const used = async (): Promise<string | null> => {
+    const response = await fetch(`${wordpress.restRoot}/`)
+    await response.arrayBuffer()
+    return response.headers.get('reports-to')
+  }
+  await vi.waitFor(async () => expect(await used()).toBe(gateways || 'none'), {
+    timeout: 20_000,
+    interval: 200,
+  })
 }
 
 /** The administrator's browser: it keeps cookies, and follows no redirect. */
@@ -83,8 +93,7 @@ const suite = (): void => {
   let browser: ReturnType<typeof createBrowser>
 
   beforeAll(async () => {
-    // Its settings change during a test, which the code cache would notice late.
-    wordpress = await startWordPress({ opcache: false })
+    wordpress = await startWordPress()
     gateway = await startTestGateway({
       services: {
         blog: siteService(wordpress.origin, {

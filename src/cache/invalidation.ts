@@ -219,6 +219,10 @@ const tagOf = (selector: PurgeSelector): string | undefined => {
   return selector.kind === 'tag' ? selector.tag : undefined
 }
 
+/** Otherwise a tag describes it, or nothing is left. */
+const needsWalk = ({ selector, mode }: Purge): boolean =>
+  tagOf(selector) === undefined && !(selector.kind === 'all' && mode === 'hard')
+
 /** Of the entries that the store finds for a selector, those that it means. */
 const keysMeantBy = (selector: PurgeSelector): ((key: string) => boolean) => {
   switch (selector.kind) {
@@ -266,6 +270,8 @@ export class CacheInvalidation {
   readonly #clock: Clock
   readonly #builds: Builds
   readonly #report: (event: CacheEvent) => void
+  /** Resolves when the counts before have ended. */
+  #counts: Promise<unknown> = Promise.resolve()
   #isSweeping = false
 
   constructor(options: InvalidationOptions) {
@@ -349,21 +355,35 @@ export class CacheInvalidation {
    * removed in the next turns, though nobody gets it any more, and counted there.
    */
   purge(purge: Purge): number {
-    if (this.#isLargeWithoutTag(purge)) return this.#purgeLater(purge)
+    if (!purge.dryRun && needsWalk(purge) && this.#store.size >= keysPerTurn) {
+      this.#purgeLater(purge, () => undefined)
+      return 0
+    }
     const steps = this.#purging(purge)
     let step = steps.next()
     while (step.done !== true) step = steps.next()
     return step.value
   }
 
-  /** As `purge`, with pauses in which readers are served. */
+  /**
+   * As `purge`, with pauses in which readers are served. Purges that no tag describes share the walks through what is stored; counts wait
+   * for each other, since all that are under way have their part of each turn.
+   */
   purgeInTurns(purge: Purge): Promise<number> {
+    if (purge.dryRun) return this.#counted(this.#purging(purge))
+    if (needsWalk(purge)) return new Promise((ended) => this.#purgeLater(purge, ended))
     return inTurns(this.#purging(purge))
   }
 
   /** The targets that a purge would concern and that any client may read, those with most hits first. */
   topUsed(selectors: readonly Purge['selector'][], limit: number): Promise<UsedTarget[]> {
-    return inTurns(this.#using(selectors, limit))
+    return this.#counted(this.#using(selectors, limit))
+  }
+
+  #counted<Result>(steps: Generator<undefined, Result>): Promise<Result> {
+    const counted = this.#counts.then(() => inTurns(steps))
+    this.#counts = counted.catch(() => undefined)
+    return counted
   }
 
   async #sweepInTurns(): Promise<void> {
@@ -395,12 +415,8 @@ export class CacheInvalidation {
     return since
   }
 
-  #isLargeWithoutTag({ selector, mode, dryRun }: Purge): boolean {
-    const isCleared = selector.kind === 'all' && mode === 'hard'
-    return !dryRun && !isCleared && tagOf(selector) === undefined && this.#store.size >= keysPerTurn
-  }
-
-  #purgeLater({ selector, mode }: Purge): number {
+  /** Holds for all who look from here on. */
+  #purgeLater({ selector, mode }: Purge, ended: (entries: number) => void): void {
     this.#begin(selector)
     const isMeant = keysMeantBy(selector)
     const cut = this.#fetches.cutWhere(isMeant)
@@ -412,10 +428,12 @@ export class CacheInvalidation {
         for (const variant of variants) limitLifetime(variant, currentAgeMs(variant, at))
         return variants
       },
-      ended: (entries) => this.#report({ kind: 'invalidated', by: 'purge', entries, cut }),
+      ended: (entries) => {
+        this.#report({ kind: 'invalidated', by: 'purge', entries, cut })
+        ended(entries)
+      },
     })
     void this.#sweepInTurns()
-    return 0
   }
 
   #record(selector: PurgeSelector): void {
@@ -457,11 +475,9 @@ export class CacheInvalidation {
       cut += this.#fetches.cut(entry.key)
       return visit(entry)
     })
-    if (isLarge) {
-      void this.#sweepInTurns()
-      // In a pause a build may have read what had not been reached yet.
-      this.#putReadsInDoubt(selector, since)
-    }
+    if (isLarge) void this.#sweepInTurns()
+    // In a pause a build may have read what had not been reached yet.
+    this.#putReadsInDoubt(selector, since)
     this.#report({ kind: 'invalidated', by: 'purge', entries, cut })
     return entries
   }

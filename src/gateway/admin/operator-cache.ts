@@ -55,18 +55,26 @@ type OperatorPurge = Omit<Purge, 'selector'> & { readonly selectors: readonly Pu
 
 const sum = (counts: readonly number[]): number => counts.reduce((all, count) => all + count, 0)
 
-const purgedPerTurn = 20
+/** Responses, of which a selector that finds few counts as some. */
+const purgedPerTurn = 500
+const leastOfSelector = 25
 
 const purgeAll = async (
   cache: Pick<Cache, 'purgeInTurns'>,
   { selectors, ...how }: OperatorPurge,
 ): Promise<number> => {
-  const counts: number[] = []
-  for (const [at, selector] of selectors.entries()) {
-    if (at % purgedPerTurn === purgedPerTurn - 1) await setImmediate()
-    counts.push(await cache.purgeInTurns({ selector, ...how }))
+  let purged = 0
+  let sinceYield = 0
+  for (const selector of selectors) {
+    if (sinceYield >= purgedPerTurn) {
+      await setImmediate()
+      sinceYield = 0
+    }
+    const count = await cache.purgeInTurns({ selector, ...how })
+    purged += count
+    sinceYield += Math.max(count, leastOfSelector)
   }
-  return sum(counts)
+  return purged
 }
 
 export type CacheRequest =

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { BuildReport } from '../../../../src/cache/builds.ts'
 import { operatorCache } from '../../../../src/gateway/admin/operator-cache.ts'
@@ -44,4 +45,28 @@ test('a purge of a target is sent with its other spellings, which instances of e
 
 test('a build that follows no other one begins while a worker is missing', async () => {
   expect(await cacheOf([report]).build({ of: undefined, begin: 'b' })).toBeDefined()
+})
+
+test.each([
+  ['of 400 responses', 400, 2],
+  ['of none', 0, 20],
+])('selectors %s: a turn purges some hundreds of responses at most', async (_, count, perTurn) => {
+  let calls = 0
+  const cache = operatorCache({
+    cache: {
+      purgeInTurns: async () => {
+        calls += 1
+        return count
+      },
+    },
+    broadcast: { send: async () => ({ entries: 0 }) },
+  } as never)
+  const selectors = Array.from({ length: 60 }, (_, at) => ({ kind: 'tag', tag: `t${at}` }) as const)
+  const purging = cache.purge({ selectors, mode: 'hard', dryRun: false })
+  for (let before = 0; calls < selectors.length; before = calls) {
+    await setImmediate()
+    expect(calls - before).toBeGreaterThan(0)
+    expect(calls - before).toBeLessThanOrEqual(perTurn)
+  }
+  expect(await purging).toBe(60 * count)
 })

@@ -479,8 +479,10 @@ describeWith('mariadb', 'statements that name less than they read or write', () 
     const asked = (statement: string): readonly string[] =>
       question.includes('FOUND_ROWS') && !statement.startsWith('SELECT') ? [statement] : [statement, question]
     const find = async (prepare: string): Promise<unknown> => {
-      await run(['TRUNCATE wp_counted', 'TRUNCATE wp_results', 'UPDATE wp_sales SET amount = 1'])
-      await run(["UPDATE wp_options SET option_value = '' WHERE option_name = 'blogdescription'"])
+      await run([
+        ...['TRUNCATE wp_counted', 'TRUNCATE wp_results', 'UPDATE wp_sales SET amount = 1'],
+        "UPDATE wp_options SET option_value = '' WHERE option_name = 'blogdescription'",
+      ])
       const { output } = await site.php(
         `global $wpdb; ${prepare}
         foreach ( json_decode( getenv( 'SQL' ) ) as $sql ) {

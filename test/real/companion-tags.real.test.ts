@@ -11,6 +11,8 @@ import { reads } from './companion/reads.ts'
 import { type CompanionSite, startCompanionSite } from './companion/site.ts'
 import { writesByIndex } from './companion/writes.ts'
 
+const someReads = rowsOf(reads, 2)
+
 /** Callbacks of plugins by what they are. */
 const callbacks = fileURLToPath(new URL('./companion/plain-callbacks.php', import.meta.url))
 
@@ -63,7 +65,7 @@ describeWith('php', 'the tags of answers', () => {
     return { body, status: response.status, tags, maxAge, incomplete }
   }
   const readAll = async (): Promise<ReadonlyMap<string, Reply>> =>
-    new Map(await forAll(reads, async (path) => [path, await read(path)] as const))
+    new Map(await forAll(someReads, async (path) => [path, await read(path)] as const))
 
   test('an item names itself, its terms and its options', async () => {
     const { tags } = await read('/wp/v2/posts/10')
@@ -363,7 +365,7 @@ describeWith('php', 'the tags of answers', () => {
       }
       expect(missed, JSON.stringify(changes()).slice(0, 2000)).toEqual([])
       const withTags = [...before.values()].filter(({ tags }) => tags?.complete === true)
-      expect(withTags.length).toBeGreaterThan(reads.length / 2)
+      expect(withTags.length).toBeGreaterThan(someReads.length / 2)
     },
   )
 })

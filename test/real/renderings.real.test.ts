@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { rowsOf } from '../support/breadth.ts'
+import { isAll, rowsOf } from '../support/breadth.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { freePort } from '../support/ports.ts'
 import { describeWith } from '../support/requirements.ts'
@@ -7,6 +7,10 @@ import { type Ids, idsOfSite } from './invalidation/site-ids.ts'
 import { type Rendering, renderings, type Step } from './renderings/table.ts'
 import { basic } from './site-under-test.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
+
+/** In CI the rows take turns at the ways in which a page is read. */
+const formsFor = (forms: readonly string[], row: number): readonly string[] =>
+  isAll ? forms : forms.filter((_, at) => at === row % forms.length)
 
 const image = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -93,9 +97,10 @@ describeWith('php', 'what WordPress renders into a content, after a write throug
     return ['wp/v2/pages/{content}', 'wp/v2/pages?include={content}', 'wp/v2/pages/{content}?_fields=content']
   }
 
-  test.each(some.map((one) => [one.title, one] as const))('%s', async (_, row) => {
+  test.each(some.map((one, at) => [one.title, one, at] as const))('%s', async (_, row, nth) => {
     for (const step of row.setUp ?? []) await carryOut(step)
-    const paths = row.content === undefined ? (row.reads ?? []) : await makeContent(row.content)
+    const paths =
+      row.content === undefined ? (row.reads ?? []) : formsFor(await makeContent(row.content), nth)
     const before: unknown[] = []
     for (const path of paths.map(filled)) {
       before.push((await read(throughGateway, path, row.caller)).content)

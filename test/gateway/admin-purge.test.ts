@@ -222,7 +222,9 @@ describe('an invalid purge is refused', () => {
     ['an empty list', { tags: [] }, 'tags: expected a list with at least one entry'],
     ['a text in place of a list', { urls: '/a' }, 'urls: expected a list'],
     ['a wrong entry in a list', { tags: ['a', 7] }, 'tags[1]: expected a text'],
-    ['a tag as it is shown', { tag: '6:legacy11:/a?token=[redacted]' }, 'name the URL or a prefix'],
+    ['a tag as it is shown', { tag: '6:legacy11:/a?token=[redacted]' }, 'in place of a secret'],
+    ['a URL as it is shown', { url: '/legacy/a?token=[redacted]' }, 'in place of a secret'],
+    ['a prefix as it is shown', { prefix: '/legacy/a?token=[redacted]' }, 'in place of a secret'],
     ['a relative prefix in a list', { prefixes: ['/a', 'b'] }, 'prefixes[1]: expected a path'],
     [
       'more selectors than allowed',

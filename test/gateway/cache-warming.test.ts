@@ -216,6 +216,7 @@ describe('warming', () => {
   test.each([
     ['no URLs', { urls: [] }, 'urls: expected a list of 1 to 1000'],
     ['another member', { urls: ['/a'], all: true }, 'the members urls and wait only'],
+    ['a URL as it is shown', { urls: ['/a', '/b?token=[redacted]'] }, 'in place of a secret'],
     ['an empty URL', { urls: ['/a', ''] }, 'urls[1]: expected'],
     ['too many', { urls: Array.from({ length: 1001 }, () => '/a') }, 'urls: expected a list of 1 to 1000'],
   ])('a request with %s is refused', async (_description, body, detail) => {

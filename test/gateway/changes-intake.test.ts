@@ -204,6 +204,11 @@ describe('the plain form', () => {
     ['a URL', { urls: ['/shop/c'] }, [true, true, false]],
     ['a prefix', { prefixes: ['/shop/a'] }, [false, false, true]],
     ['a prefix in another spelling', { prefixes: ['/sh%6Fp/%61'] }, [false, false, true]],
+    [
+      'what is spelled as a hidden secret, beside another one',
+      { tags: ['key-a', 'a[redacted]'] },
+      [false, true, true],
+    ],
     ['several at once', { tags: ['key-c'], urls: ['/shop/a/b'] }, [true, false, false]],
     ['everything', { all: true }, [false, false, false]],
     ['everything of a named service', { service: 'shop', all: true }, [false, false, false]],

@@ -9,7 +9,7 @@ import type { Config } from '../../config/config.ts'
 import { shownConfig } from '../../config/redacted-config.ts'
 import { publicPrefix, type Service } from '../../exchange/service.ts'
 import { requestHeader } from '../../http/headers/header-lines.ts'
-import { hidden, type Redaction } from '../../http/redaction.ts'
+import type { Redaction } from '../../http/redaction.ts'
 import { foldedTarget, targetParts } from '../../http/targets.ts'
 import type { History, PurgeRecord } from '../../observability/history.ts'
 import { apiDocumentOf } from '../../openapi/document/api-document.ts'
@@ -102,10 +102,6 @@ const byPrefix = ({ services }: PurgeParts, text: string, only: string | undefin
 
 /** A tag of the gateway begins with the name of its service; a tag that an upstream sent has the name that the upstream gave it. */
 const byTag = ({ services }: PurgeParts, tag: string, only: string | undefined): PurgeSelectors => {
-  if (tag.includes(hidden))
-    return refused(
-      `the tag is shown with ${hidden} in place of a secret: name the URL or a prefix of it instead`,
-    )
   const owner = services.find(({ config }) => tag.startsWith(`${config.name}/`))?.config.name
   if (owner !== undefined && only !== undefined && owner !== only)
     return refused('the tag belongs to another service')

@@ -74,13 +74,13 @@ describeWith('php', 'rows of tables of plugins', () => {
 
   test.each([
     ['by an id', '1', 'r=acme:owner_id:3.4'],
-    ['by something else as well', '0', ',acme'],
+    ['by something else as well', '0', /;x=(?:[^;]*,)?acme(?:[,;]|$)/],
   ])('a response names those that SQL asks for %s', async (_how, acme, named) => {
     const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?acme=${acme}`)
     expect(response.headers.get('x-failed')).toBe('')
     const tags = response.headers.get('trellis-tags') ?? ''
     expect(tags).toContain(';complete;')
-    expect(tags).toContain(named)
+    expect(tags).toMatch(named)
     expect(tags.includes('r=')).toBe(acme === '1')
   })
 
@@ -94,12 +94,12 @@ describeWith('php', 'rows of tables of plugins', () => {
 
   test.each([
     ['WP_ACME', '1', 'r=acme:owner_id:5'],
-    ['Wp_Acme', '0', ',acme'],
+    ['Wp_Acme', '0', /;x=(?:[^;]*,)?acme(?:[,;]|$)/],
     ['WP_POSTS', '2', ':shelf:any'],
     ['Wp_Terms', '3', '97'],
   ])('a response names the table that SQL calls %s as any other', async (_name, upper, named) => {
     const response = await fetch(`${site.origin}/index.php/wp-json/wp/v2/posts/10?upper=${upper}`)
-    expect(response.headers.get('trellis-tags')).toContain(named)
+    expect(response.headers.get('trellis-tags')).toMatch(named)
   })
 
   test('a response names rows by their kind, unless it shows a column that no other response shows', async () => {

@@ -53,7 +53,7 @@ export default defineConfig({
       // Most of both wait: for timeouts, drains and slow clients, for PHP and Redis. One project, since each has its own workers.
       project(
         'long and real',
-        { order: 1, workers: 4 },
+        { order: 1, workers: 6 },
         { include: [filesOf('long'), filesOf('real')], exclude: [load] },
       ),
       project('load', { order: 2, workers: 2 }, { include: [load], exclude: [filesOf('nightly')] }),

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { times } from '../support/breadth.ts'
 import { closeAfterEach } from '../support/close.ts'
 import { postBatch, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
@@ -6,6 +7,8 @@ import { type Origin, startOrigin } from '../support/origin.ts'
 const root = '/index.php/site-json'
 const json = { 'Content-Type': 'application/json; charset=UTF-8' }
 const timeout = { timeout: 120_000 }
+/** Batches of one client, each of more items than there are slots. */
+const batchCount = times(10, 40)
 
 let origin: Origin
 let gateway: TestGateway
@@ -92,23 +95,23 @@ test.each([
   ['item', 16, 0.5],
   ['chunk', 16, 0.5],
 ] as const)(
-  '40 batches of 25 with split %s of %i slots and a share of %f stay within the bound, and no single GET waits behind them, not even of the same client',
+  'many batches of 25 with split %s of %i slots and a share of %f stay within the bound, and no single GET waits behind them, not even of the same client',
   timeout,
   async (split, maxConcurrent, clientShare) => {
     await start(split, maxConcurrent, clientShare)
     let responded = 0
-    const batches = Array.from({ length: 40 }, async () => {
+    const batches = Array.from({ length: batchCount }, async () => {
       const statuses = await sendBatch('10.0.0.1')
       responded += 1
       return statuses
     })
-    await expect.poll(begun, timeout).toBe(40)
+    await expect.poll(begun, timeout).toBe(batchCount)
     // Three quarters of what the client may have: all that its batches may take.
     await expect.poll(() => held.length, timeout).toBe(6)
     expect([await statusOfGet('10.0.0.2'), await statusOfGet('10.0.0.1')]).toEqual([200, 200])
     expect([responded, held.length]).toEqual([0, 6])
     respondToAll()
-    expect((await Promise.all(batches)).flat()).toEqual(Array(1000).fill(200))
+    expect((await Promise.all(batches)).flat()).toEqual(Array(batchCount * 25).fill(200))
     expect(origin.maxInFlight).toBeLessThanOrEqual(maxConcurrent)
   },
 )

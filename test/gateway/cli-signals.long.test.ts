@@ -1,14 +1,27 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { build } from 'esbuild'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
-const from = (path: string): string => JSON.stringify(pathToFileURL(path).href)
+let folder: string
+/** The functions that react to signals, for processes that load nothing else. */
+const bundle = (): string => join(folder, 'stop-on-signal.cjs')
+const from = (): string => JSON.stringify(pathToFileURL(bundle()).href)
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'trellis-signals-'))
+  const entryPoints = ['src/cli/stop-on-signal.ts']
+  await build({ entryPoints, outfile: bundle(), bundle: true, platform: 'node', format: 'cjs' })
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
 
 /** A process that has a stand-in for the gateway: a server that takes `closeMs` to close. */
 const program = (closeMs: number, graceMs: number, outcome: string, isTerminal = false): string => `
   import { createServer } from 'node:http'
-  import { stopOnSignal } from ${from('src/cli/stop-on-signal.ts')}
+  import { stopOnSignal } from ${from()}
   const server = createServer((_request, response) => response.end())
   server.listen(0, '127.0.0.1', () => console.log('listening'))
   const drain = (start) => console.log('drain ' + start) ?? new Promise((resolve) => setTimeout(() => server.close(() => { console.log('closed'); resolve(${JSON.stringify(outcome)}) }), ${closeMs}))
@@ -19,8 +32,8 @@ const program = (closeMs: number, graceMs: number, outcome: string, isTerminal =
 `
 
 /** A process that is starting until it gets a message. */
-const startingProgram = `
-  import { handleSignalsWhileStarting, stopOnSignal } from ${from('src/cli/stop-on-signal.ts')}
+const startingProgram = (): string => `
+  import { handleSignalsWhileStarting, stopOnSignal } from ${from()}
   const endOfStart = handleSignalsWhileStarting(process.stderr)
   const gateway = { publicAddress: '', adminAddress: '', drain: async () => 'finished', reload: async () => console.log('reloaded'), faulted: () => {} }
   process.on('message', () => {
@@ -34,7 +47,7 @@ const started = (closeMs: number, graceMs = 10_000, outcome = 'finished') =>
   startedProgram(program(closeMs, graceMs, outcome))
 
 const startedProgram = async (source: string) => {
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', source], {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', source], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   let text = ''
@@ -63,7 +76,7 @@ const exitCode = async (child: ChildProcess): Promise<unknown> => {
 
 test('SIGUSR1 does not open the debugger of Node, and SIGUSR2 does not end the process', async () => {
   const { child, text } = await startedProgram(`
-    import { ignoreUserSignals } from ${from('src/cli/stop-on-signal.ts')}
+    import { ignoreUserSignals } from ${from()}
     ignoreUserSignals(process.stderr)
     setInterval(() => {}, 1_000)
     console.log('listening')
@@ -171,14 +184,14 @@ describe('a running gateway', () => {
 
 describe('a starting gateway', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)('%s ends the process at once with 0', async (signal) => {
-    const { child, text } = await startedProgram(startingProgram)
+    const { child, text } = await startedProgram(startingProgram())
     child.kill(signal)
     expect(await exitCode(child)).toBe(0)
     expect(text()).toContain(`trellis: ${signal} before the start was complete`)
   })
 
   test('SIGHUP reloads the configuration as soon as the gateway runs', async () => {
-    const { child, text } = await startedProgram(startingProgram)
+    const { child, text } = await startedProgram(startingProgram())
     child.kill('SIGHUP')
     child.send('it runs')
     await expect.poll(text).toContain('reloaded')

@@ -55,9 +55,10 @@ type OperatorPurge = Omit<Purge, 'selector'> & { readonly selectors: readonly Pu
 
 const sum = (counts: readonly number[]): number => counts.reduce((all, count) => all + count, 0)
 
-/** Responses, of which a selector that finds few counts as some. */
+/** Responses. */
 const purgedPerTurn = 500
-const leastOfSelector = 25
+/** What a selector costs that finds nothing, in responses. */
+const minPerSelector = 25
 
 const purgeAll = async (
   cache: Pick<Cache, 'purgeInTurns'>,
@@ -72,7 +73,7 @@ const purgeAll = async (
     }
     const count = await cache.purgeInTurns({ selector, ...how })
     purged += count
-    sinceYield += Math.max(count, leastOfSelector)
+    sinceYield += Math.max(count, minPerSelector)
   }
   return purged
 }

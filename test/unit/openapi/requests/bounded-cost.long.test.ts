@@ -89,7 +89,7 @@ test.each([
   ],
   [
     'deep lists that must differ',
-    20,
+    30,
     onePost({ type: 'array', uniqueItems: true }),
     'application/json',
     listOf(`${'['.repeat(58)}${']'.repeat(58)}`),

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { keyPair, pem } from '../../support/certificates.ts'
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { clientPreface, data, goaway, octets, postHead, reset } from '../../support/http2-peer.ts'
@@ -48,8 +48,8 @@ let origin: Origin
 let gateway: TestGateway
 const sockets: TLSSocket[] = []
 
-const dial = async (protocol: string): Promise<TLSSocket> => {
-  const { hostname, port } = new URL(gateway.publicAddress)
+const dial = async (protocol: string, to = gateway): Promise<TLSSocket> => {
+  const { hostname, port } = new URL(to.publicAddress)
   const socket = connectTls({
     host: hostname,
     port: Number(port),
@@ -240,7 +240,10 @@ const endings: readonly Ending[] = [
   ],
 ]
 
-const metric = (name: string) => (): Promise<number> => gateway.metric(name)
+const metric =
+  (name: string, of = gateway) =>
+  (): Promise<number> =>
+    of.metric(name)
 const timeout = { interval: 20 }
 
 test.each(fates)('a request that %s counts no body when it has ended, in each way', async (_, path, type) => {
@@ -263,24 +266,39 @@ const breaks: readonly (readonly [title: string, send: (socket: TLSSocket) => un
   ['resets the stream', (socket) => socket.write(reset(stream))],
 ]
 
-test.each(breaks)(
-  'a content whose client %s before its end reaches no upstream as a whole',
-  async (_, breakOff) => {
-    const before = origin.received.length
-    const targets = [
-      ['/open/cut', 'image/png', 1_000],
-      ['/open/cut', 'image/png', 60_000],
-      [`${site}/site/v2/media`, 'image/png', 1_000],
-      [`${site}/site/v2/posts`, 'application/x-www-form-urlencoded', 10],
-    ] as const
-    const clients = await Promise.all(targets.map(() => dial('h2')))
-    for (const [at, [path, type, size]] of targets.entries()) {
-      const pieces = Array.from({ length: 10 }, () => data(stream, Buffer.alloc(size / 10, 'a=b&'), false))
-      clients[at]?.write(Buffer.concat([begin(path, type), ...pieces]))
-    }
-    await expect.poll(metric('trellis_in_flight_requests'), timeout).toBe(fillers + targets.length)
-    for (const client of clients) breakOff(client)
-    await expect.poll(metric('trellis_in_flight_requests'), timeout).toBe(fillers)
-    expect(origin.received.length).toBe(before)
-  },
-)
+describe('where no timeout ends a request', () => {
+  let patient: TestGateway
+  beforeAll(async () => {
+    patient = await startTestGateway({
+      listen: { port: 0, http2: true, tls: keyPair('good') },
+      services: {
+        site: siteService(origin.origin),
+        open: { contract: 'open', mount: '/open', upstream: { targets: [origin.origin] } },
+      },
+    })
+  })
+  afterAll(() => patient.close())
+
+  test.each(breaks)(
+    'a content whose client %s before its end reaches no upstream as a whole',
+    async (_, breakOff) => {
+      const before = origin.received.length
+      const targets = [
+        ['/open/cut', 'image/png', 1_000],
+        ['/open/cut', 'image/png', 60_000],
+        [`${site}/site/v2/media`, 'image/png', 1_000],
+        [`${site}/site/v2/posts`, 'application/x-www-form-urlencoded', 10],
+      ] as const
+      const clients = await Promise.all(targets.map(() => dial('h2', patient)))
+      for (const [at, [path, type, size]] of targets.entries()) {
+        const pieces = Array.from({ length: 10 }, () => data(stream, Buffer.alloc(size / 10, 'a=b&'), false))
+        clients[at]?.write(Buffer.concat([begin(path, type), ...pieces]))
+      }
+      const inFlight = metric('trellis_in_flight_requests', patient)
+      await expect.poll(inFlight, timeout).toBe(targets.length)
+      for (const client of clients) breakOff(client)
+      await expect.poll(inFlight, timeout).toBe(0)
+      expect(origin.received.length).toBe(before)
+    },
+  )
+})

@@ -98,7 +98,7 @@ export const sinceOption = (): Option =>
   )
 
 export const demoOption = (): Option =>
-  flag('--demo', 'the configuration of the demo, with two embedded upstreams').conflicts('config')
+  flag('--demo', 'the configuration of the demo, with two demo services').conflicts('config')
 
 export const jsonOption = (): Option => flag('--json', 'print JSON')
 

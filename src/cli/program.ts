@@ -84,7 +84,13 @@ export const createProgram = (ports: CliPorts, act: Act): Command => {
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
       outputError: (text, write) =>
-        write(colored(stderr, 'fault', withoutSecrets(text.replace(/^error: /, 'trellis: ')))),
+        write(
+          colored(
+            stderr,
+            'fault',
+            withoutSecrets(text.replace(/^error: (?:command-argument value )?/, 'trellis: ')),
+          ),
+        ),
       getOutHasColors: () => stdout.hasColors?.() === true,
       getErrHasColors: () => stderr.hasColors?.() === true,
       getOutHelpWidth: () => stdout.columns ?? 100,

@@ -12,7 +12,7 @@ type NamedConfig = { readonly file: string | undefined; readonly result: ConfigR
 export type ConfigChoice = {
   /** `-` is standard input. */
   readonly config?: string | undefined
-  /** The configuration of the package, with its embedded upstreams. */
+  /** The configuration of the package, with its demo services. */
   readonly demo?: boolean
   /** `start --demo openapi FILE`: the demo is this document, answered by its own examples. */
   readonly demoDocument?: string | undefined
@@ -30,7 +30,7 @@ export const fileOf = (
 }
 
 const noFile = `trellis: no configuration found: name one with -c FILE or TRELLIS_CONFIG, or write ./trellis.yaml
-To write one: trellis init    To try Trellis with two embedded upstreams: trellis start --demo
+To write one: trellis init    To try Trellis with two demo services: trellis start --demo
 `
 
 /** A gateway in front of the examples of a document, without a configuration file. */

@@ -76,6 +76,8 @@ export const closingNotice = (delayMs: number, timeoutMs: number): string => {
   return `: ${delay}those in flight have ${seconds(timeoutMs)} (drain.timeout); a second signal ends it immediately`
 }
 
+export const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
+
 /** JSON for scripts, indented so that people can read it, too. */
 export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 

@@ -35,7 +35,7 @@ const memoryCheck = ({ cache: { maxBytes } }: Config): Check => {
 
 const workersCheck = ({ workers }: Config): Check => {
   const cores = availableParallelism()
-  const text = `workers: ${workers}, and there are ${cores} cores`
+  const text = `${workers} configured, and there are ${cores} cores`
   return workers > cores
     ? { state: 'warning', subject: 'workers', text: `${text}: write workers: 0 for one for each core` }
     : { state: 'ok', subject: 'workers', text }

@@ -177,6 +177,9 @@ const hitRatio = async (
   return hits / count
 }
 
+const printed = async (gateway: TestGateway): Promise<string> =>
+  (await runCommand(['advise', '--admin', gateway.adminAddress])).stdout
+
 describe('what costs hits comes first, with settings that make the reads hits', () => {
   test.each(misconfigurations)('$cause', async (row) => {
     const { reasons, upstream = {}, content = '[]' } = row
@@ -212,6 +215,7 @@ describe('what costs hits comes first, with settings that make the reads hits', 
     const [first, second] = await adviceOf(gateway)
     expect(first).toMatchObject({ reason: 'emptied', route: 'POST unlisted' })
     expect(second).toMatchObject({ reason: 'cookie' })
+    expect(await printed(gateway)).toMatch(/[.]\n\n {4}services:\n/)
     if (first === undefined) return
     const fixed = await start(applied(withRules(), first, 'acme/v1/ping'), script)
     expect(await ratio(fixed)).toBe(0.8)
@@ -219,9 +223,6 @@ describe('what costs hits comes first, with settings that make the reads hits', 
 })
 
 describe('what the companion of a site says of its responses', () => {
-  const printed = async (gateway: TestGateway): Promise<string> =>
-    (await runCommand(['advise', '--admin', gateway.adminAddress])).stdout
-
   /** Posts are described as `ofPosts` says, all else completely; each is read twice. */
   const readDescribed = async (ofPosts: Readonly<Record<string, string>>): Promise<TestGateway> => {
     const complete = { 'Trellis-Tags': 'v1;n=0;complete;blogs=1' }

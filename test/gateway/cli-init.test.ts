@@ -1,6 +1,6 @@
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
@@ -294,7 +294,7 @@ describe('trellis init says what it found', () => {
     await writeFile(join(folder, 'pets.json'), JSON.stringify(document))
     const lines = await found(['openapi', join(folder, 'pets.json')])
     expect(lines.slice(0, 2)).toEqual([
-      'The document "Pets" has 1 operations, GET: 1.',
+      'The document "Pets" describes 1 operation, 1 of them with GET.',
       `${api.origin} answers.`,
     ])
     expect(wayOf(await written())).toEqual([`pets /v1 ${api.origin} /v1 target`])
@@ -396,6 +396,7 @@ test('init systemd warns of a folder that a restart empties', async () => {
   let stdout = ''
   const output = { write: (text: string) => (stdout += text) }
   const ports = { packageFolder: pathToFileURL(`${root}/`), stdout: output, stderr: output }
-  expect(await writeFileSet(ports, 'systemd', join(folder, 'unit'), false)).toBe('ok')
+  expect(await writeFileSet(ports, 'systemd', relative('.', join(folder, 'unit')), false)).toBe('ok')
   expect(stdout).toContain(`the unit runs Trellis from ${root}, which a restart of the machine empties`)
+  expect(stdout).toContain(`Files written to ${join(folder, 'unit')}. Next:`)
 })

@@ -125,22 +125,22 @@ test.each([
   ['explain GET', "missing required argument 'url'", 'trellis explain --help'],
   [
     'explain /plants GET',
-    "command-argument value '/plants' is invalid for argument 'method'. Expected a method such as GET; the order is METHOD URL.",
+    "'/plants' is invalid for argument 'method'. Expected a method such as GET; the order is METHOD URL.",
     'trellis explain --help',
   ],
   [
     'explain GET plants',
-    "command-argument value 'plants' is invalid for argument 'url'. Expected a path such as /plants, or a URL.",
+    "'plants' is invalid for argument 'url'. Expected a path such as /plants, or a URL.",
     'trellis explain --help',
   ],
   [
     'explain GET ftp://127.0.0.1/plants',
-    "command-argument value 'ftp://127.0.0.1/plants' is invalid for argument 'url'. Expected a path such as /plants, or a URL.",
+    "'ftp://127.0.0.1/plants' is invalid for argument 'url'. Expected a path such as /plants, or a URL.",
     'trellis explain --help',
   ],
   [
     "explain 'GE T' /plants",
-    "command-argument value 'GE T' is invalid for argument 'method'. Expected a method such as GET; the order is METHOD URL.",
+    "'GE T' is invalid for argument 'method'. Expected a method such as GET; the order is METHOD URL.",
     'trellis explain --help',
   ],
   ['explain -X POST /plants', "unknown option '-X'", 'trellis explain --help'],
@@ -184,7 +184,7 @@ test.each([
   ['--token=secret status', "unknown option '--token'", 'trellis --help'],
   [
     'init wordpress https://user:secret@blog.example',
-    "command-argument value 'https://…@blog.example' is invalid for argument 'url'. Expected the http or https URL of the upstream, without a credential, e.g. http://127.0.0.1:3000.",
+    "'https://…@blog.example' is invalid for argument 'url'. Expected the http or https URL of the upstream, without a credential, e.g. http://127.0.0.1:3000.",
     'trellis init wordpress --help',
   ],
   ['purge', 'name what to remove with --url, --tag, --prefix or --all', 'trellis purge --help'],
@@ -226,22 +226,22 @@ test.each([
   ['warm --wiat /a', "unknown option '--wiat'\n(Did you mean --wait?)", 'trellis warm --help'],
   [
     'warm plants',
-    "command-argument value 'plants' is invalid for argument 'url'. Expected a path such as /plants, or a URL.",
+    "'plants' is invalid for argument 'url'. Expected a path such as /plants, or a URL.",
     'trellis warm --help',
   ],
   [
     'init wordpres',
-    "command-argument value 'wordpres' is invalid for argument 'kind'. Allowed choices are wordpress, open, openapi, companion, dashboards, systemd, compose.",
+    "'wordpres' is invalid for argument 'kind'. Allowed choices are wordpress, open, openapi, companion, dashboards, systemd, compose.",
     'trellis init --help',
   ],
   [
     'init http://127.0.0.1:3000',
-    "command-argument value 'http://127.0.0.1:3000' is invalid for argument 'kind'. Allowed choices are wordpress, open, openapi, companion, dashboards, systemd, compose.",
+    "'http://127.0.0.1:3000' is invalid for argument 'kind'. Allowed choices are wordpress, open, openapi, companion, dashboards, systemd, compose.",
     'trellis init --help',
   ],
   [
     'init wordpress blog.example',
-    "command-argument value 'blog.example' is invalid for argument 'url'. Expected the http or https URL of the upstream, without a credential, e.g. https://blog.example.",
+    "'blog.example' is invalid for argument 'url'. Expected the http or https URL of the upstream, without a credential, e.g. https://blog.example.",
     'trellis init wordpress --help',
   ],
   [
@@ -308,7 +308,7 @@ test.each([
     'init openapi nowhere.yaml',
     [
       'nowhere.yaml: the file cannot be read, it does not exist (ENOENT)',
-      'Mend the document, or name another one: trellis init openapi FILE',
+      'Correct the document, or name another one: trellis init openapi FILE',
     ],
   ],
 ])('trellis %s ends with 1, and says what to do about the file', async (line, lines) => {

@@ -4,7 +4,7 @@ import { parsedJson } from '../../http/json-text.ts'
 import type { AdminAddress } from '../admin-address.ts'
 import type { ExitReason, TextOutput } from '../cli-ports.ts'
 import type { PurgeOptions } from '../options.ts'
-import { jsonText, printable, textTable } from '../texts.ts'
+import { countText, jsonText, printable, textTable } from '../texts.ts'
 
 export type AdminCommand = {
   readonly stdout: TextOutput
@@ -97,8 +97,6 @@ const run = async <Content>(
   stdout.write(json ? jsonText(content) : printable(show(content)))
   return exit(content)
 }
-
-const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 type PurgeResponse = { readonly entries: number; readonly warming?: number }
 
@@ -258,7 +256,7 @@ const adviceText = ({ advice, descriptions, requests }: Advised): string => {
     return `Nothing that settings could change costs hits, in ${countText(requests.total, 'request')} since the start.\n${good.join('')}`
   const lines = advice.map(({ service, route, count, reads, unit, share: lost, text, yaml }) => {
     const of = lost === undefined ? `${count} times` : `${count} of ${reads} ${unit} (${share(count, reads)})`
-    const settings = yaml === undefined ? '' : `\n\n${yaml.replaceAll(/^/gm, '    ')}\n`
+    const settings = yaml === undefined ? '' : `\n${yaml.replaceAll(/^/gm, '    ')}\n`
     return `${service} ${printable(route)}: ${of}\n  ${text}.\n${settings}`
   })
   return [...lines, ...good].join('\n')

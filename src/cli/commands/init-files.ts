@@ -113,6 +113,6 @@ export const writeFileSet = async (
     stdout.write(
       `Warning: the unit runs Trellis from ${root}, which a restart of the machine empties; install it elsewhere, e.g. npm install -g, and write the unit again.\n`,
     )
-  stdout.write(`Files written to ${folder}. Next:\n${next.map((step) => `  ${step}\n`).join('')}`)
+  stdout.write(`Files written to ${resolve(folder)}. Next:\n${next.map((step) => `  ${step}\n`).join('')}`)
   return 'ok'
 }

@@ -11,7 +11,7 @@ import {
   quoted,
   readDocument,
 } from '../document-config.ts'
-import { printable } from '../texts.ts'
+import { countText, printable } from '../texts.ts'
 import { readUpstream, type UpstreamUrl } from '../upstream-url.ts'
 import { firstHit } from './first-hit.ts'
 import { siteHints, wordpressLines } from './init-wordpress.ts'
@@ -145,11 +145,12 @@ const documentInitial = async (
     kind: 'file',
     text,
     hints: [
-      `The document ${JSON.stringify(title)} has ${contract.operations.length} operations, GET: ${reads}.`,
+      `The document ${JSON.stringify(title)} describes ${countText(contract.operations.length, 'operation')}, ${reads} of them with GET.`,
       ...(await reachHints(text, ports)),
     ],
     next: [
       ...(namedUpstream === undefined ? [`set upstream.targets, now ${defaultUrls.open}`] : []),
+      'choose what to cache: see the comments at the end of the file',
       'trellis check --upstreams',
       'trellis start',
     ],
@@ -218,7 +219,7 @@ export const writeInitialConfig = async (
   const initial = await initialConfig(request, ports)
   if (initial.kind === 'document-faults') {
     for (const message of initial.messages) stderr.write(printable(`${message}\n`))
-    stderr.write('Mend the document, or name another one: trellis init openapi FILE\n')
+    stderr.write('Correct the document, or name another one: trellis init openapi FILE\n')
     return 'configFaults'
   }
   try {

@@ -52,7 +52,9 @@ describe('trellis init openapi writes a configuration for a document', () => {
   test('with its operations, and rules that check accepts once they are in force', async () => {
     const { end, text, stdout } = await init(petstore)
     expect(end).toBe(0)
-    expect(stdout).toMatch(/Next:\n {2}trellis check --upstreams\n {2}trellis start\n$/)
+    expect(stdout).toMatch(
+      /Next:\n {2}choose what to cache: .*\n {2}trellis check --upstreams\n {2}trellis start\n$/,
+    )
     const config = await configOf(text)
     expect(configWarnings(config)).toEqual([])
     expect(config.services).toMatchObject([
@@ -199,7 +201,7 @@ describe('trellis init openapi writes a configuration for a document', () => {
     const { end, stderr } = await init(join(folder, 'api.yaml'))
     expect(end).toBe(1)
     expect(stderr).toBe(
-      'api.yaml:3:3 a path starts with "/"\nMend the document, or name another one: trellis init openapi FILE\n',
+      'api.yaml:3:3 a path starts with "/"\nCorrect the document, or name another one: trellis init openapi FILE\n',
     )
     await expect(readFile(join(folder, 'trellis.yaml'))).rejects.toThrow('ENOENT')
   })

@@ -5,11 +5,11 @@ import { rowsOf } from '../support/breadth.ts'
 import { describeWith } from '../support/requirements.ts'
 import { hiddenReads, hiddenReadsPlugin } from './companion/hidden-reads.ts'
 import type { Change } from './companion/intake.ts'
-import { forAll } from './companion/keep.ts'
 import { reaches } from './companion/reach.ts'
 import { reads } from './companion/reads.ts'
 import { type CompanionSite, startCompanionSite } from './companion/site.ts'
 import { writesByIndex } from './companion/writes.ts'
+import { forAll } from './for-all.ts'
 
 const someReads = rowsOf(reads, 2)
 

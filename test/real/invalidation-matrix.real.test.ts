@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isAll, rowsOf } from '../support/breadth.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { describeWith } from '../support/requirements.ts'
+import { forAll } from './for-all.ts'
 import { inWordPressNames } from './in-wordpress-names.ts'
 import { adminProbes, type MatrixWrite, publicProbes, writesOf } from './invalidation/matrix.ts'
 import { type Ids, idsOfSite } from './invalidation/site-ids.ts'
@@ -10,7 +11,7 @@ import { readMany } from './read-many.ts'
 import { basic, type SiteUnderTest } from './site-under-test.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
-/** The server of the test has four workers. */
+/** Two for each worker of the site: one waits while the other is served. */
 const atOnce = 8
 
 const image = Buffer.from(
@@ -28,22 +29,6 @@ const allProbes: readonly Probe[] = [
 const probes = rowsOf(allProbes, 2)
 
 type Reply = { readonly status: number; readonly cacheStatus: string; readonly shown: unknown }
-
-/** Runs in parallel, in the order of the list. */
-const forAll = async <In, Out>(
-  list: readonly In[],
-  step: (one: In, at: number) => Promise<Out>,
-): Promise<Out[]> => {
-  const results: Out[] = []
-  const queue = [...list.entries()]
-  const work = async (): Promise<void> => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      results[next[0]] = await step(next[1], next[0])
-    }
-  }
-  await Promise.all(Array.from({ length: atOnce }, work))
-  return results
-}
 
 describeWith('php', 'the writes of the invalidation matrix, on a real WordPress', () => {
   let wordpress: WordPress
@@ -129,7 +114,7 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
     await wordpress?.stop()
   })
 
-  const readAll = (): Promise<Reply[]> => forAll(probes, (probe) => read(site.restRoot, probe))
+  const readAll = (): Promise<Reply[]> => forAll(probes, (probe) => read(site.restRoot, probe), atOnce)
 
   /** Compares the hits with WordPress: a miss is WordPress's own response. */
   const compare = async (before: readonly Reply[], after: readonly Reply[]): Promise<Outcome> => {
@@ -140,11 +125,16 @@ describeWith('php', 'the writes of the invalidation matrix, on a real WordPress'
     }))
     const many = await readMany(wordpress.origin, asked)
     // A response that differs is read again by its own request.
-    const isOther = await forAll(kept, async ([i, probe], k) => {
-      const { status = 0, total = null, pages = null, body = '' } = many[k] ?? {}
-      if (isDeepStrictEqual(shownAs(status, [total, pages], JSON.parse(body)), after[i]?.shown)) return false
-      return !isDeepStrictEqual((await read(wordpress.restRoot, probe)).shown, after[i]?.shown)
-    })
+    const isOther = await forAll(
+      kept,
+      async ([i, probe], k) => {
+        const { status = 0, total = null, pages = null, body = '' } = many[k] ?? {}
+        if (isDeepStrictEqual(shownAs(status, [total, pages], JSON.parse(body)), after[i]?.shown))
+          return false
+        return !isDeepStrictEqual((await read(wordpress.restRoot, probe)).shown, after[i]?.shown)
+      },
+      atOnce,
+    )
     const stale = kept.filter((_, k) => isOther[k])
     const isKept = new Set(kept.map(([i]) => i))
     const needless = [...probes.entries()].filter(

@@ -3,9 +3,9 @@ import { namedRequests, unnamedRequests } from '../../src/wordpress/routes/harml
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { describeWith } from '../support/requirements.ts'
 import { changedObjects, type Dump, dumpDatabase } from './companion/coverage.ts'
-import { forAll } from './companion/keep.ts'
 import { reads } from './companion/reads.ts'
 import { Browser } from './companion/site.ts'
+import { forAll } from './for-all.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
 const restPath = '/index.php/wp-json'

@@ -1,30 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { TestGateway } from '../../support/gateway.ts'
+import { forAll } from '../for-all.ts'
 import { inWordPressNames } from '../in-wordpress-names.ts'
 import { readMany } from '../read-many.ts'
 import type { SiteUnderTest } from '../site-under-test.ts'
 import { type Push, sign } from './intake.ts'
 import type { CompanionSite } from './site.ts'
 import type { Write } from './writes.ts'
-
-/** Four workers serve the site of the tests. */
-const atOnce = 4
-
-/** Runs in parallel, in the order of the list. */
-export const forAll = async <In, Out>(
-  list: readonly In[],
-  step: (one: In) => Promise<Out>,
-): Promise<Out[]> => {
-  const results: Out[] = []
-  const queue = [...list.entries()]
-  const work = async (): Promise<void> => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      results[next[0]] = await step(next[1])
-    }
-  }
-  await Promise.all(Array.from({ length: atOnce }, work))
-  return results
-}
 
 type Reply = {
   readonly isHit: boolean

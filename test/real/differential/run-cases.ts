@@ -1,3 +1,4 @@
+import { forAll } from '../for-all.ts'
 import { basic } from '../site-under-test.ts'
 import type { WordPress } from '../wordpress/start-wordpress.ts'
 import { compare, type Difference } from './compare.ts'
@@ -79,19 +80,8 @@ async function runCase(request: RequestCase, number: number, run: Run): Promise<
 }
 
 /** All cases, a few at a time: WordPress has as many workers. */
-export async function runCases(
-  cases: readonly RequestCase[],
-  run: Run,
-  atOnce: number,
-): Promise<CaseReport[]> {
-  const reports: CaseReport[] = []
-  const waiting = cases.entries()
-  const work = async (): Promise<void> => {
-    for (const [number, request] of waiting) reports[number] = await runCase(request, number, run)
-  }
-  await Promise.all(Array.from({ length: atOnce }, work))
-  return reports
-}
+export const runCases = (cases: readonly RequestCase[], run: Run, atOnce: number): Promise<CaseReport[]> =>
+  forAll(cases, (request, number) => runCase(request, number, run), atOnce)
 
 function timesOf({ as, method }: RequestCase, run: Run): readonly Outcome['time'][] {
   const repeated = run.repeats && as === 'anonymous' && (method === 'GET' || method === 'HEAD')

@@ -1,4 +1,4 @@
-import { forAll } from '../companion/keep.ts'
+import { forAll } from '../for-all.ts'
 import type { Random } from '../promise-fuzz/random.ts'
 import { ask, askWordPress, type GraphqlWorld, type Shown } from './world.ts'
 

@@ -1,5 +1,6 @@
 import type { Push } from '../companion/intake.ts'
-import { confirmPushes, forAll } from '../companion/keep.ts'
+import { confirmPushes } from '../companion/keep.ts'
+import { forAll } from '../for-all.ts'
 import { createRandom, type Random } from '../promise-fuzz/random.ts'
 import { type DayName, daySets, pluginSets } from '../sites/archives.ts'
 import { textOfTags } from '../sites/measure-tags.ts'

@@ -1,3 +1,4 @@
+import { forAll } from '../for-all.ts'
 import { chooseWrite } from './choose-write.ts'
 import { choosePools, type Pool, type Pools, type Seeded } from './pools.ts'
 import { createRandom, type Random } from './random.ts'
@@ -52,24 +53,6 @@ export type FuzzOptions = {
   readonly seen: Seen
   /** Goes on unless it says no. */
   stale(response: StaleResponse): Promise<boolean>
-}
-
-/** `php -S` of the test has four workers. */
-const atOnce = 4
-
-export const forAll = async <In, Out>(
-  list: readonly In[],
-  step: (one: In) => Promise<Out>,
-): Promise<Out[]> => {
-  const results: Out[] = []
-  const queue = [...list.entries()]
-  const work = async (): Promise<void> => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      results[next[0]] = await step(next[1])
-    }
-  }
-  await Promise.all(Array.from({ length: atOnce }, work))
-  return results
 }
 
 const creating: Readonly<Record<string, Pool>> = {

@@ -1,4 +1,5 @@
-import { forAll, type StaleResponse } from './fuzz-site.ts'
+import { forAll } from '../for-all.ts'
+import type { StaleResponse } from './fuzz-site.ts'
 import { sendWrite } from './send-write.ts'
 import type { FuzzedSite, Read } from './site-under-fuzz.ts'
 import { type Created, type Operation, referencesIn, resolved, type Write } from './write.ts'

@@ -1,7 +1,7 @@
 import { siteService, startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { freePort } from '../../support/ports.ts'
 import { token } from '../companion/intake.ts'
-import { forAll } from '../companion/keep.ts'
+import { forAll } from '../for-all.ts'
 import { type Core, pluginsOf } from './archives.ts'
 import { describeTags, type TagsOfRoute, tagsOf } from './measure-tags.ts'
 import { coreRoutes, type Ids, idsOn, readsOf, readsOfPlugins } from './reads.ts'

@@ -1,4 +1,4 @@
-import { forAll } from '../companion/keep.ts'
+import { forAll } from '../for-all.ts'
 
 /** What the reads and writes of a measurement are about. */
 export type Ids = Readonly<

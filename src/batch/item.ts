@@ -64,6 +64,6 @@ export type ItemResult = ItemResponse | ItemError
 
 /**
  * Sends an item; `signal` ends it at any time, `stop` only before it has begun. What it throws becomes the item's
- * answer.
+ * response.
  */
 export type HandleItem = (item: BatchItem, signal: AbortSignal, stop: AbortSignal) => Promise<ItemResponse>

@@ -34,7 +34,7 @@ export const addressesByDns = async (hostname: string): Promise<readonly string[
   return [...new Set(found.map(({ address }) => address))]
 }
 
-/** There is an answer: nothing has the name for a while. Any other failure says nothing about who has it. */
+/** DNS has replied that the name does not exist. Any other failure leaves open which instances have it. */
 const isNoSuchName = (error: unknown): boolean => (error as { readonly code?: unknown }).code === 'ENOTFOUND'
 
 /** What one configured receiver stands for: one URL, or each instance that its name resolves to. */

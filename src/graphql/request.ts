@@ -58,7 +58,7 @@ const hashOf = (text: JsonText): string | undefined => {
     : undefined
 }
 
-/** Says which client asks; no server executes by it. */
+/** Names the library of the client; execution ignores it. */
 const clientLibrary = 'clientLibrary'
 
 type Extensions = Pick<GraphqlRequest, 'sha256' | 'extensions'>

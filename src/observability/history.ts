@@ -299,7 +299,7 @@ export const historyView = (parts: readonly HistoryPart[], bounds: readonly numb
     seconds: sampleMs / 1000,
     /** Seconds since 1970 of the end of the last column. */
     end: ((end + 1) * sampleMs) / 1000,
-    /** Below it times are not told apart. */
+    /** Seconds. Shorter times are counted together. */
     finest: bounds[0] ?? 0,
     requests: columns.map(([requests = 0], index) => ran(requests, index)),
     errors: columns.map(([, , failed = 0], index) => ran(failed, index)),

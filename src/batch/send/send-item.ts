@@ -102,7 +102,7 @@ const itemContext = (
     service,
     request: {
       method: item.method,
-      // The public one, as of a separate request: what a target means is remembered by it.
+      // The public target, as for a separate request: parsed targets are memoized by it.
       target: service.mount + targetOf(item.path, item.query),
       headers,
       content: item.content,

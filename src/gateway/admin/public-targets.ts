@@ -78,7 +78,7 @@ export const noServiceTexts = {
   ambiguous: 'an upstream may read this path as one of another service',
 } as const
 
-/** The one spelling under which answers to a GET are stored, or why there is none. */
+/** The one spelling under which responses to a GET are stored, or why there is none. */
 type CanonicalTarget =
   | { readonly kind: 'target'; readonly target: string }
   | { readonly kind: 'refused'; readonly detail: string }

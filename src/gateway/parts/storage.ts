@@ -24,7 +24,7 @@ type StorageParts = Pick<Observation, 'logger' | 'metrics' | 'redaction'> & {
   readonly worker: WorkerLink | undefined
 }
 
-/** Creates the cache, and connects it with all who have to be told of a write: other processes, and caches in front of the gateway. */
+/** Creates the cache, and connects it with everything that has to learn of a write: other processes, and caches in front of the gateway. */
 export const createStorage = async (parts: StorageParts) => {
   const { config, clock, current, logger, metrics, redaction, worker } = parts
   const { maxEntryBytes, admission, compression } = config.cache

@@ -4,7 +4,7 @@ import type { IntegerForm, RequestSchema } from '../document/request-schema.ts'
 /** A type whose values are one text. */
 export type ScalarType = 'integer' | 'number' | 'boolean' | 'null' | 'string'
 
-/** The kind of values that a schema describes: texts are parsed by it. */
+/** The kind of values that a schema describes, which decides how texts are parsed. */
 export type SchemaShape = {
   /** Empty: the schema names none. */
   readonly types: ReadonlySet<string>

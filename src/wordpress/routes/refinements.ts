@@ -135,7 +135,7 @@ export const refinements = {
   posts: {
     structure: [...shown, 'categories', 'tags', 'sticky', 'format'],
     texts: textsOfPosts,
-    // An oEmbed answer shows title, author and image.
+    // An oEmbed response shows title, author and image.
     minor: effect(['oembed'], { contents: 'dynamic' }),
     searched: searchedPosts,
     related: {

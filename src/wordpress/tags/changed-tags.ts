@@ -59,7 +59,7 @@ const propertyOfTaxonomy: Readonly<Record<string, string>> = {
   wp_pattern_category: 'wp_pattern_category',
 }
 
-/** Members that answers show under their own name. */
+/** Members that responses show under their own name. */
 const plainMembers: ReadonlySet<string> = new Set([
   ...['status', 'slug', 'author', 'date', 'sticky', 'format', 'template', 'menu_order', 'parent'],
 ])

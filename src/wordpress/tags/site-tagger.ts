@@ -70,7 +70,7 @@ export type SiteTaggerOptions = {
   readonly properties?: PropertyReaches
 }
 
-/** The oEmbed rows belong to no collection but answer about posts. */
+/** The oEmbed rows belong to no collection, but their responses show posts. */
 const collectionOf = (row: Row): string => {
   if (row.collection !== '') return row.collection
   return row.namespace.startsWith('oembed/') ? 'oembed' : ''

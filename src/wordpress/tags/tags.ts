@@ -166,7 +166,7 @@ const movedCategory = {
 } as const
 
 /**
- * Which write changes which answers, as observed on WordPress 6.9; where the observation could not reach (content that
+ * Which write changes which responses, as observed on WordPress 6.9; where the observation could not reach (content that
  * renders other content), more rather than less. Every collection that is not listed counts as `everything`.
  */
 export const siteTags: Readonly<Record<string, CollectionTags>> = {

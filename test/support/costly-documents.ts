@@ -75,7 +75,9 @@ export const costlyDocument = {
   },
 }
 
-const deep = (open: string, close: string): string => `${open.repeat(60)}1${close.repeat(60)},`
+/** Ten characters for each level: a megabyte has as many of them as may be read. */
+const deep = (open: string, close: string): string =>
+  `${open.padEnd(10 - close.length).repeat(60)}1${close.repeat(60)},`
 const json = (path: string, title: string, made: Made): Costly => [title, jsonType, made, `/${path}`]
 const listed = (path: string, title: string, piece: (at: number) => string): Costly =>
   json(path, title, (bytes) => numbered(bytes, '[', piece, '1]'))

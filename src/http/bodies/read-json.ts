@@ -46,8 +46,8 @@ const endOfString = (text: string, from: number): number => {
 const colon = 0x3a
 
 const depthStep = (code: number): number => (opens(code) ? 1 : closes(code) ? -1 : 0)
-/** A value follows each of these; a list or an object costs as much as three other values. */
-const valueStep = (code: number): number => (code === comma ? 1 : opens(code) ? 3 : 0)
+/** A value follows each of these; a list or an object costs as much as five other values. */
+const valueStep = (code: number): number => (code === comma ? 1 : opens(code) ? 5 : 0)
 const isControl = (code: number): boolean => code < 32 && code !== 9 && code !== 10 && code !== 13
 
 const hashSeed = randomInt(2 ** 31)

@@ -9,14 +9,15 @@ const read = (content: string | Buffer, depth = 512) => {
 }
 
 test('content with more values than fit into a megabyte is refused before it is parsed', () => {
-  const list = (count: number): string => `[${Array(count).fill('1').join()}]`
+  const repeated = (item: string, count: number): string => `[${Array(count).fill(item).join()}]`
+  const list = (count: number): string => repeated('1', count)
   // The list itself counts as five.
   expect(read(list(maxJsonValues - 4))).toHaveLength(maxJsonValues - 4)
   expect(read(list(maxJsonValues - 3))).toBe('too-many-values')
   const objects = Math.floor((maxJsonValues - 4) / 6)
-  expect(read(`[${Array(objects).fill('{}').join()}]`)).toHaveLength(objects)
-  expect(read(`[${Array(objects + 1).fill('{}').join()}]`)).toBe('too-many-values')
-  expect(read(`[${Array(objects).fill('[[]]').join()}]`)).toBe('too-many-values')
+  expect(read(repeated('{}', objects))).toHaveLength(objects)
+  expect(read(repeated('{}', objects + 1))).toBe('too-many-values')
+  expect(read(repeated('[[]]', objects))).toBe('too-many-values')
   expect(read(`["${','.repeat(2 * maxJsonValues)}"]`)).toHaveLength(1)
   const asked = ask({ method: 'POST', content: list(maxJsonValues + 1) })
   expect(asked).toMatchObject({ kind: 'invalid', status: 400, code: 'trellis_too_many_parameters' })

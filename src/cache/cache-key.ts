@@ -19,6 +19,9 @@ const part = (text: string): string => `${text.length}:${text}`
 /** Everything stored for one target, in all partitions and for all hosts, has keys that begin with this. */
 export const targetKey = (service: string, target: string): string => part(service) + part(target)
 
+/** The tag of all that is stored for a service, whatever its contract; no index has it, so it is for quarantines alone. */
+export const serviceKey = part
+
 /**
  * The tag of what is stored for all spellings of a target, as far as a server may read them as the same; undefined for the one whose
  * `targetKey` it is, which never has a query.
@@ -89,6 +92,8 @@ export const shownTags = (tags: readonly string[], keys = tags): readonly string
 }
 
 export const targetKeyOf = (key: string): string => key.slice(0, endOfTarget(key))
+
+export const serviceKeyOf = (key: string): string => key.slice(0, endOfPart(key, 0))
 
 /** The key of a target in the public partition: it follows from the `targetKey`, so that no index is needed to find it. */
 export const publicKeyOf = (targetKey: string): string => targetKey + publicEnd

@@ -49,6 +49,7 @@ export class Cache {
   readonly #options: CacheOptions
   readonly #store: MemoryStore
   readonly #log = new InvalidationLog(maxTrackedTags)
+  readonly #quarantined = new QuarantinedTags(maxTrackedTags)
   readonly #builds: Builds
   readonly #storage: ResponseStorage
   readonly #fetches: InFlightFetches
@@ -67,7 +68,7 @@ export class Cache {
       maxEntryBytes,
       onEvict: (bytes) => report({ kind: 'evicted', bytes }),
     })
-    const quarantined = new QuarantinedTags(maxTrackedTags)
+    const quarantined = this.#quarantined
     const admission = createAdmission({ mode: options.admission, usedShare: () => store.usedShare() })
     const encodings = new Encodings({ ...options.compression, store, report })
     const codedFrom = (read: CacheRead): number => encodings.codedFrom(read)
@@ -121,6 +122,11 @@ export class Cache {
 
   quarantine(tags: readonly string[], forMs: number): void {
     this.#invalidation.quarantine(tags, forMs)
+  }
+
+  /** For how long a write of unknown outcome may still be carried out; 0: there is none. */
+  get quarantineLeftMs(): number {
+    return Math.max(0, Math.ceil(this.#quarantined.lastUntil - this.#options.clock.monotonic()))
   }
 
   quarantineUntilReleased(tags: readonly string[]): () => void {

@@ -1,11 +1,11 @@
 import { type Clock, readClock } from '../clock.ts'
 import { varyKey } from '../http/headers/caching-headers.ts'
-import { partsOfKey, targetKeyOf } from './cache-key.ts'
+import { partsOfKey } from './cache-key.ts'
 import { currentAgeMs, type Lease, lifetimeAt } from './policy/reuse.ts'
 import type { InvalidationLog } from './store/invalidation-log.ts'
 import type { MemoryStore } from './store/memory-store.ts'
 import type { QuarantinedTags } from './store/quarantined-tags.ts'
-import { isSuperseded } from './store/response-storage.ts'
+import { isQuarantined, isSuperseded } from './store/response-storage.ts'
 import type { StoredResponse } from './store/stored-response.ts'
 
 /** What a request for a verification sends of the headers that a response may depend on. */
@@ -61,7 +61,7 @@ export const createVerification = (options: VerificationOptions) => {
     stands: (stored: StoredResponse, since: number): boolean =>
       (lease === undefined || lease.isCurrent(readClock(clock))) &&
       !isSuperseded(log, stored, since) &&
-      !quarantined.includes([targetKeyOf(stored.key), ...stored.tags], clock.monotonic()),
+      !isQuarantined(quarantined, stored, clock.monotonic()),
   }
 }
 

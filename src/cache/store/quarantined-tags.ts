@@ -55,6 +55,13 @@ export class QuarantinedTags {
     }
   }
 
+  /** When the last one ends, of those whose end is known. */
+  get lastUntil(): number {
+    let last = this.#everythingUntil
+    for (const until of this.#untilByTag.values()) last = Math.max(last, until)
+    return last
+  }
+
   /** Was any of the tags quarantined at that time? */
   includes(tags: readonly string[], at: number): boolean {
     return (

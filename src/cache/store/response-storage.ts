@@ -1,7 +1,7 @@
 import { withVaryByCoding } from '../../http/content-coding.ts'
 import { headerValue, withoutHeaders } from '../../http/headers/header-lines.ts'
 import type { GatewayResponse, ResponseHead } from '../../http/message.ts'
-import { targetKeyOf } from '../cache-key.ts'
+import { serviceKeyOf, targetKeyOf } from '../cache-key.ts'
 import type { CacheRead } from '../cache-read.ts'
 import type { CacheEvent, NoStoreReason, StoredDescription } from '../events.ts'
 import { declaredLength } from '../fetch/fill.ts'
@@ -45,6 +45,10 @@ const tagsOf = (stored: StoredResponse): readonly string[] => [targetKeyOf(store
 /** Was anything that the response shows invalidated after `since`, or may it have been? */
 export const isSuperseded = (log: InvalidationLog, stored: StoredResponse, since: number): boolean =>
   log.invalidatedSince(tagsOf(stored), since, stored.hints?.request)
+
+/** Was anything that it shows quarantined at that time? */
+export const isQuarantined = (quarantined: QuarantinedTags, stored: StoredResponse, at: number): boolean =>
+  quarantined.includes([serviceKeyOf(stored.key), ...tagsOf(stored)], at)
 
 /** What the upstream says that the response was made of, once it has its tags. */
 const descriptionOf = (service: string, { hints, tags }: StoredResponse): StoredDescription | undefined => {
@@ -173,9 +177,8 @@ export class ResponseStorage {
   }
 
   #disputed(stored: StoredResponse, since: number): NoStoreReason | undefined {
-    const tags = tagsOf(stored)
-    if (this.#log.invalidatedSince(tags, since, stored.hints?.request)) return 'overtaken'
+    if (isSuperseded(this.#log, stored, since)) return 'overtaken'
     // It may show the state before a write that was carried out while it was on its way.
-    return this.#quarantined.includes(tags, stored.requestedAt) ? 'unsettled' : undefined
+    return isQuarantined(this.#quarantined, stored, stored.requestedAt) ? 'unsettled' : undefined
   }
 }

@@ -1,5 +1,6 @@
 import type { Notice, ReloadOutcome } from '../../admin/operator.ts'
 import type { Cache } from '../../cache/cache.ts'
+import { serviceKey } from '../../cache/cache-key.ts'
 import type { Invalidation } from '../../cache/invalidation.ts'
 import type { Config } from '../../config/config.ts'
 import { faultLine } from '../../config/fault.ts'
@@ -55,10 +56,21 @@ export const invalidationsOfAll = ({
   ...(documents === undefined ? [] : [{ kind: 'documents', service: name, collection: '' } as const]),
 ]
 
-/** Invalidates all services that are new in `next`, or built anew. */
-const invalidationsOfReplaced = (last: Configuration, next: Configuration): readonly Invalidation[] => {
+/** The services that are new in `next`, or built anew. */
+const replacedServices = (last: Configuration, next: Configuration): readonly Service[] => {
   const keptNames = keptServices(last, next)
-  return next.built.flatMap(({ service }) => (keptNames.has(service.name) ? [] : invalidationsOfAll(service)))
+  return next.built.flatMap(({ service }) => (keptNames.has(service.name) ? [] : [service]))
+}
+
+/**
+ * For as long as a write of unknown outcome may be carried out, nothing is stored for the services: what it changes has other tags there
+ * than in the services that it knew.
+ */
+const quarantine = (cache: ReloadParts['cache'], services: readonly Service[]): readonly Invalidation[] => {
+  const forMs = cache.quarantineLeftMs
+  const tags = forMs === 0 ? [] : services.map(({ name }) => serviceKey(name))
+  if (tags.length > 0) cache.quarantine(tags, forMs)
+  return tags.map((tag) => ({ kind: 'quarantine', tag, forMs }))
 }
 
 /** Selects the stored responses to drop when `next` replaces `last`: those of all services with another configuration. */
@@ -104,7 +116,7 @@ export const refusedReload = (outcome: ReloadOutcome | undefined): readonly Noti
 }
 
 type ReloadParts = {
-  readonly cache: Pick<Cache, 'purge'>
+  readonly cache: Pick<Cache, 'purge' | 'quarantine' | 'quarantineLeftMs'>
   current(): BuiltSnapshot
   readConfig(): Promise<ConfigResult>
   build(config: Config, hash: string, last: BuiltSnapshot): Promise<BuiltSnapshot>
@@ -155,9 +167,11 @@ export const createReload = (parts: ReloadParts): (() => Promise<ReloadOutcome>)
     if (keys.length > 0) return { kind: 'restart-needed', keys }
     const next = await parts.build(config, hash, last)
     replace(parts, alive, last, next)
+    const replaced = replacedServices(last, next)
+    const quarantines = quarantine(parts.cache, replaced)
     // Others may have this configuration already. The writes of this process did not reach what they stored of services that it did
     // not have, although these have an upstream in common.
-    await parts.broadcast(invalidationsOfReplaced(last, next))
+    await parts.broadcast([...replaced.flatMap(invalidationsOfAll), ...quarantines])
     // Two large documents are compared in a turn of their own.
     await nextTurn()
     const documents = documentChanges(last.config, config)

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { filled } from '../support/costly-bodies.ts'
 import { siteService } from '../support/gateway.ts'
 import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts'
-import { longestTurn, reportsLongTurns } from '../support/long-turns.ts'
+import { longestTurn, maxTurnMs, reportsLongTurns } from '../support/long-turns.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
 
 // The items of a batch, and their responses, are read in turns of the event loop: in processor time.
 
 const megabyte = 1 << 20
-const maxTurnMs = 50
+const usualMs = 50
 
 let origin: Origin
 let gateway: GatewayProcess
@@ -29,10 +29,10 @@ afterAll(async () => {
   await origin.close()
 })
 
-/** Sends the batch, at most five times; the longest turn of the best try. */
-const sent = async (content: Buffer): Promise<number> => {
+/** Sends the batch, at most five times, until no turn takes longer than it may; the longest turn of the best try. */
+const sent = async (content: Buffer, enoughMs: number): Promise<number> => {
   let best = Number.POSITIVE_INFINITY
-  for (let tries = 0; tries < 5 && best >= maxTurnMs; tries += 1) {
+  for (let tries = 0; tries < 5 && best >= enoughMs; tries += 1) {
     const turn = await longestTurn(gateway.program, async () => {
       const { status } = await fetch(`${gateway.origin}/index.php/site-json/batch/v1`, {
         method: 'POST',
@@ -86,7 +86,9 @@ test.each<[string, () => Buffer]>([
   ],
 ])('a batch of 1 MiB of %s holds the event loop for a short time', async (_, made) => {
   response = Buffer.from('{}')
-  expect(await sent(made())).toBeLessThan(maxTurnMs)
+  const content = made()
+  const enoughMs = maxTurnMs(content, usualMs)
+  expect(await sent(content, enoughMs)).toBeLessThan(enoughMs)
 })
 
 test.each([
@@ -99,6 +101,7 @@ test.each([
   'a response to an item with 4 MiB of %s holds the event loop for a short time',
   async (_, before, piece, after) => {
     response = filled(4 * megabyte, before, piece, after)
-    expect(await sent(batchOf(['{"title":"a"}']))).toBeLessThan(maxTurnMs)
+    const enoughMs = maxTurnMs(response, usualMs)
+    expect(await sent(batchOf(['{"title":"a"}']), enoughMs)).toBeLessThan(enoughMs)
   },
 )

@@ -1,4 +1,4 @@
-import { slowness } from './cost.ts'
+import { cost, slowness } from './cost.ts'
 import type { RunningProcess } from './processes.ts'
 
 /**
@@ -31,4 +31,20 @@ export const longestTurn = async (program: RunningProcess, run: () => Promise<un
   const slownessBefore = slowness()
   await run()
   return Math.max(0, ...turnsOf(program).slice(before)) / Math.max(slownessBefore, slowness())
+}
+
+/**
+ * What a turn may take, in such milliseconds, that reads the content: `JSON.parse` is the one step that cannot be divided, and where it
+ * takes long on this machine, so may the turn.
+ */
+export const maxTurnMs = (content: Buffer, usualMs: number): number => {
+  const text = content.toString()
+  const parse = (): void => {
+    try {
+      JSON.parse(text)
+    } catch {
+      // Until its first syntax error, as in the gateway.
+    }
+  }
+  return Math.max(usualMs, 2 * cost(parse, 0, 3))
 }

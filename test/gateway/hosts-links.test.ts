@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { closeAfterAll, closeAfterEach } from '../support/close.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
@@ -10,7 +11,7 @@ let gateway: TestGateway
 beforeAll(async () => {
   origin = await startOrigin()
 })
-afterAll(() => origin.close())
+closeAfterAll(() => [origin])
 beforeEach(() => {
   origin.received.length = 0
   // As WordPress writes links: with its own address.
@@ -31,7 +32,6 @@ beforeEach(() => {
     })
   }
 })
-afterEach(() => gateway.close())
 
 const mount = '/index.php/site-json'
 const start = async (services: Tree, more: Tree = {}): Promise<void> => {
@@ -90,9 +90,11 @@ const everywhere: readonly [title: string, path: string, options?: Parameters<ty
   ],
 ]
 
-describe('links of a service', () => {
-  test.each(everywhere)('with several hosts use the host that was asked: %s', async (_, path, options) => {
-    await start({ blog: siteService(origin.origin, { hosts: ['blog.example', '*.shop.example'] }) })
+describe('links of a service with several hosts use the host that was asked', () => {
+  beforeAll(() => start({ blog: siteService(origin.origin, { hosts: ['blog.example', '*.shop.example'] }) }))
+  closeAfterAll(() => [gateway])
+
+  test.each(everywhere)('%s', async (_, path, options) => {
     for (const host of ['blog.example', 'a.shop.example', 'b.shop.example']) {
       for (const spelling of [host, `${host.toUpperCase()}.:99`]) {
         const response = await ask(spelling, path, options)
@@ -101,25 +103,41 @@ describe('links of a service', () => {
       }
     }
   })
+})
 
-  test.each(everywhere)('with a public URL use it for every host: %s', async (_, path, options) => {
-    const hosts = ['blog.example', '*.shop.example']
-    await start({ blog: siteService(origin.origin, { hosts, publicUrl: 'https://www.blog.example/p' }) })
+describe('links of a service with a public URL use it for every host', () => {
+  const hosts = ['blog.example', '*.shop.example']
+  beforeAll(() =>
+    start({ blog: siteService(origin.origin, { hosts, publicUrl: 'https://www.blog.example/p' }) }),
+  )
+  closeAfterAll(() => [gateway])
+
+  test.each(everywhere)('%s', async (_, path, options) => {
     for (const host of ['blog.example', 'a.shop.example']) {
       const response = await ask(host, path, options)
       expect(hostsIn(response)).toEqual(['https://www.blog.example'])
       expect(response.head).toContain('<https://www.blog.example/p/index.php/site-json/>')
     }
   })
+})
 
-  test.each(everywhere)('with one host use that host: %s', async (_, path, options) => {
-    await start({
+describe('links of a service with one host use that host', () => {
+  beforeAll(() =>
+    start({
       blog: siteService(origin.origin, { hosts: ['blog.example'] }),
       other: siteService(origin.origin),
-    })
+    }),
+  )
+  closeAfterAll(() => [gateway])
+
+  test.each(everywhere)('%s', async (_, path, options) => {
     expect(hostsIn(await ask('blog.example:99', path, options))).toEqual(['https://blog.example'])
     expect(hostsIn(await ask('evil.test', path, options))).toEqual(['https://gateway.example'])
   })
+})
+
+describe('links of a service', () => {
+  closeAfterEach(() => [gateway])
 
   test('a link in the body of a write reaches the upstream as its own, whichever host it names', async () => {
     await start({ blog: siteService(origin.origin, { hosts: ['a.example', 'b.example'] }) })
@@ -196,85 +214,93 @@ describe('response headers of a service', () => {
     expect(response.head).not.toMatch(/^(?:x-powered-by|x-request-id|link|cache-status):/im)
   }
 
-  test.each([
-    ...everywhere,
-    ['an overlong URL', `${mount}/${'x'.repeat(9_000)}`],
-    ['a malformed field', `${mount}/`, { lines: ['a b: c'] }],
-    ['a refused method', `${mount}/`, { method: 'CONNECTED' }],
-  ] as Row[])('are applied to %s', async (_, path, options) => {
-    await start(
-      { blog: siteService(origin.origin, { responseHeaders }) },
-      { limits: { urlBytes: '8KiB', headerBytes: '16KiB' } },
+  describe('are applied', () => {
+    beforeAll(() =>
+      start(
+        { blog: siteService(origin.origin, { responseHeaders }) },
+        { limits: { urlBytes: '8KiB', headerBytes: '16KiB' } },
+      ),
     )
-    expectChanged(await ask('any.example', path, options))
+    closeAfterAll(() => [gateway])
+
+    test.each([
+      ...everywhere,
+      ['an overlong URL', `${mount}/${'x'.repeat(9_000)}`],
+      ['a malformed field', `${mount}/`, { lines: ['a b: c'] }],
+      ['a refused method', `${mount}/`, { method: 'CONNECTED' }],
+    ] as Row[])('to %s', async (_, path, options) => expectChanged(await ask('any.example', path, options)))
   })
 
-  test('are applied to hits, 304 and HEAD, and not to what is stored', async () => {
-    const services = (more: Tree): Tree => ({ blog: siteService(origin.origin, more) })
-    await start(services({ responseHeaders }))
-    const path = `${mount}/site/v2/posts`
-    const first = await ask('x', path)
-    const etag = header(first, 'etag')
-    expect(etag).toBeDefined()
-    for (const [method, status] of [
-      ['GET', 304],
-      ['HEAD', 304],
-    ] as const) {
-      const response = await ask('x', path, { method, lines: [`If-None-Match: ${etag}`] })
-      expect(response.status).toBe(status)
-      expectChanged(response)
-    }
-    const head = await ask('x', path, { method: 'HEAD' })
-    expectChanged(head)
-    expect(header(head, 'content-length')).toBe(header(first, 'content-length'))
-    expect(origin.received).toHaveLength(1)
-    // A reload with other headers keeps what is stored, and shows what the upstream had sent.
-    const config = { publicUrl: 'https://gateway.example', services: services({}) }
-    expect(await gateway.put(config)).toMatchObject({ kind: 'applied' })
-    const after = await ask('x', path)
-    expect(header(after, 'x-powered-by')).toBe('PHP/8')
-    expect(header(after, 'cache-status')).toContain('hit')
-    expect(origin.received).toHaveLength(1)
-  })
+  describe('which are applied', () => {
+    closeAfterEach(() => [gateway])
 
-  test('are applied behind CORS, to preflights as well', async () => {
-    await start(
-      {
-        blog: siteService(origin.origin, {
-          hosts: ['blog.example'],
-          responseHeaders: {
-            ...responseHeaders,
-            set: { ...responseHeaders.set, 'Access-Control-Max-Age': '5' },
-          },
-        }),
-        other: siteService(origin.origin),
-      },
-      { cors: { origins: ['https://app.example'] } },
-    )
-    const lines = ['Origin: https://app.example']
-    const read = await ask('blog.example', `${mount}/site/v2/posts`, { lines })
-    expectChanged(read)
-    expect(header(read, 'access-control-allow-origin')).toBe('https://app.example')
-    const preflight = await ask('blog.example', `${mount}/site/v2/posts`, {
-      method: 'OPTIONS',
-      lines: [...lines, 'Access-Control-Request-Method: GET'],
+    test('to hits, 304 and HEAD, and not to what is stored', async () => {
+      const services = (more: Tree): Tree => ({ blog: siteService(origin.origin, more) })
+      await start(services({ responseHeaders }))
+      const path = `${mount}/site/v2/posts`
+      const first = await ask('x', path)
+      const etag = header(first, 'etag')
+      expect(etag).toBeDefined()
+      for (const [method, status] of [
+        ['GET', 304],
+        ['HEAD', 304],
+      ] as const) {
+        const response = await ask('x', path, { method, lines: [`If-None-Match: ${etag}`] })
+        expect(response.status).toBe(status)
+        expectChanged(response)
+      }
+      const head = await ask('x', path, { method: 'HEAD' })
+      expectChanged(head)
+      expect(header(head, 'content-length')).toBe(header(first, 'content-length'))
+      expect(origin.received).toHaveLength(1)
+      // A reload with other headers keeps what is stored, and shows what the upstream had sent.
+      const config = { publicUrl: 'https://gateway.example', services: services({}) }
+      expect(await gateway.put(config)).toMatchObject({ kind: 'applied' })
+      const after = await ask('x', path)
+      expect(header(after, 'x-powered-by')).toBe('PHP/8')
+      expect(header(after, 'cache-status')).toContain('hit')
+      expect(origin.received).toHaveLength(1)
     })
-    expect(preflight.status).toBe(204)
-    expect(header(preflight, 'strict-transport-security')).toBe('max-age=31536000')
-    expect(header(preflight, 'access-control-max-age')).toBe('5')
-    const other = await ask('other.example', `${mount}/site/v2/posts`, { lines })
-    expect(header(other, 'strict-transport-security')).toBeUndefined()
-  })
 
-  test('belong to one service and not to the responses of its batch items', async () => {
-    await start({
-      blog: siteService(origin.origin, { responseHeaders }),
-      open: { contract: 'open', mount: '/o', upstream: { targets: [origin.origin] } },
+    test('behind CORS, to preflights as well', async () => {
+      await start(
+        {
+          blog: siteService(origin.origin, {
+            hosts: ['blog.example'],
+            responseHeaders: {
+              ...responseHeaders,
+              set: { ...responseHeaders.set, 'Access-Control-Max-Age': '5' },
+            },
+          }),
+          other: siteService(origin.origin),
+        },
+        { cors: { origins: ['https://app.example'] } },
+      )
+      const lines = ['Origin: https://app.example']
+      const read = await ask('blog.example', `${mount}/site/v2/posts`, { lines })
+      expectChanged(read)
+      expect(header(read, 'access-control-allow-origin')).toBe('https://app.example')
+      const preflight = await ask('blog.example', `${mount}/site/v2/posts`, {
+        method: 'OPTIONS',
+        lines: [...lines, 'Access-Control-Request-Method: GET'],
+      })
+      expect(preflight.status).toBe(204)
+      expect(header(preflight, 'strict-transport-security')).toBe('max-age=31536000')
+      expect(header(preflight, 'access-control-max-age')).toBe('5')
+      const other = await ask('other.example', `${mount}/site/v2/posts`, { lines })
+      expect(header(other, 'strict-transport-security')).toBeUndefined()
     })
-    expect(header(await ask('x', '/o/x'), 'strict-transport-security')).toBeUndefined()
-    const content = '{"requests":[{"path":"/site/v2/posts","method":"POST","body":{"title":"x"}}]}'
-    const batch = await ask('x', `${mount}/batch/v1`, { method: 'POST', content })
-    expectChanged(batch)
-    expect(batch.body).not.toContain('Strict-Transport-Security')
+
+    test('to one service and not to the responses of its batch items', async () => {
+      await start({
+        blog: siteService(origin.origin, { responseHeaders }),
+        open: { contract: 'open', mount: '/o', upstream: { targets: [origin.origin] } },
+      })
+      expect(header(await ask('x', '/o/x'), 'strict-transport-security')).toBeUndefined()
+      const content = '{"requests":[{"path":"/site/v2/posts","method":"POST","body":{"title":"x"}}]}'
+      const batch = await ask('x', `${mount}/batch/v1`, { method: 'POST', content })
+      expectChanged(batch)
+      expect(batch.body).not.toContain('Strict-Transport-Security')
+    })
   })
 })

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { closeAfterAll, closeAfterEach } from '../support/close.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 
@@ -26,13 +27,12 @@ beforeAll(async () => {
     }),
   )
 })
-afterAll(() => origin.close())
+closeAfterAll(() => [origin])
 beforeEach(() => {
   origin.received.length = 0
 })
-afterEach(async () => {
+afterEach(() => {
   for (const session of sessions.splice(0)) session.destroy()
-  await gateway.close()
 })
 
 const certificates = [
@@ -92,21 +92,85 @@ const ask = async (
   return { status: head[':status'], type: String(head['content-type']), body: await text(stream) }
 }
 
-describe('certificates by host', () => {
-  test.each<[name: string | undefined, shown: string]>([
-    ['blog.example', 'blog'],
-    ['BLOG.example', 'blog'],
-    ['www.blog.example', 'blog'],
-    ['a.shop.example', 'shop'],
-    ['a.b.shop.example', 'shop'],
-    ['shop.example', 'good'],
-    ['other.example', 'good'],
-    ['a.blog.example', 'good'],
-    [undefined, 'good'],
-  ])('a client that names %s gets %s', async (name, shown) => {
-    await start()
-    expect(await nameShown(name)).toBe(shown)
+describe('with certificates for some hosts', () => {
+  beforeAll(() => start())
+  closeAfterAll(() => [gateway])
+
+  describe('certificates by host', () => {
+    test.each<[name: string | undefined, shown: string]>([
+      ['blog.example', 'blog'],
+      ['BLOG.example', 'blog'],
+      ['www.blog.example', 'blog'],
+      ['a.shop.example', 'shop'],
+      ['a.b.shop.example', 'shop'],
+      ['shop.example', 'good'],
+      ['other.example', 'good'],
+      ['a.blog.example', 'good'],
+      [undefined, 'good'],
+    ])('a client that names %s gets %s', async (name, shown) => {
+      expect(await nameShown(name)).toBe(shown)
+    })
   })
+
+  describe('one connection for several hosts over HTTP/2', () => {
+    test.each<[title: string, name: string, authority: string, status: number]>([
+      ['the host of the handshake', 'blog.example', 'blog.example', 200],
+      ['another spelling of it', 'blog.example', 'BLOG.example.:443', 200],
+      ['another host of the certificate', 'blog.example', 'www.blog.example', 200],
+      ['another host below the wildcard', 'a.shop.example', 'b.shop.example', 200],
+      [
+        'a host below the wildcard that leads to the same certificate',
+        'a.shop.example',
+        'b.c.shop.example',
+        200,
+      ],
+      ['a host of another certificate', 'blog.example', 'a.shop.example', 421],
+      ['a host of the default certificate', 'blog.example', 'other.example', 421],
+      ['an address of the default certificate', 'blog.example', '127.0.0.1', 421],
+      ['a host with a certificate, under the default one', 'other.example', 'blog.example', 421],
+      ['a host without a certificate, under the default one', 'other.example', 'third.example', 200],
+    ])('%s', async (title, name, authority, status) => {
+      // What an earlier one has stored answers none.
+      const path = `/rest/${encodeURIComponent(title)}`
+      const response = await ask(session(name), { ':authority': authority, ':path': path })
+      expect(response.status).toBe(status)
+      expect(origin.received).toHaveLength(status === 200 ? 1 : 0)
+      if (status === 421) expect(response.type).toBe('application/problem+json')
+    })
+
+    test('a refused host does not end the connection, and refusals are not remembered for other hosts', async () => {
+      const one = session('blog.example')
+      const refused = () => gateway.metric('trellis_refusals_total', 'misdirected_request')
+      const before = await refused()
+      for (const [authority, status] of [
+        ['blog.example', 200],
+        ['a.shop.example', 421],
+        ['a.shop.example', 421],
+        ['blog.example', 200],
+        ['www.blog.example', 200],
+      ] as const) {
+        expect((await ask(one, { ':authority': authority })).status).toBe(status)
+      }
+      expect((await refused()) - before).toBe(2)
+    })
+
+    test(':authority chooses the service and the stored response; a Host that differs is refused', async () => {
+      const one = session('a.shop.example')
+      expect((await ask(one, { ':authority': 'a.shop.example' })).body).toBe(`/x a.shop.example`)
+      expect((await ask(one, { ':authority': 'b.shop.example' })).body).toBe(`/x b.shop.example`)
+      expect((await ask(one, { ':authority': 'A.shop.example:9' })).body).toBe(`/x a.shop.example`)
+      expect(origin.received).toHaveLength(2)
+      expect((await ask(one, { ':authority': 'a.shop.example', host: 'b.shop.example' })).status).toBe(400)
+    })
+  })
+
+  test('over HTTP/1.1 the host of a request is not compared with the certificate', async () => {
+    expect(await overHttp1(await secure('blog.example'), 'a.shop.example')).toContain(' 200 ')
+  })
+})
+
+describe('certificates', () => {
+  closeAfterEach(() => [gateway])
 
   test('an exact host wins over a wildcard, and the longest wildcard over others', async () => {
     await start({
@@ -155,57 +219,6 @@ describe('certificates by host', () => {
     expect(seconds).toBeLessThan(Date.now() / 1000)
     expect(seconds).toBeGreaterThan(0)
   })
-})
-
-describe('one connection for several hosts over HTTP/2', () => {
-  test.each<[title: string, name: string, authority: string, status: number]>([
-    ['the host of the handshake', 'blog.example', 'blog.example', 200],
-    ['another spelling of it', 'blog.example', 'BLOG.example.:443', 200],
-    ['another host of the certificate', 'blog.example', 'www.blog.example', 200],
-    ['another host below the wildcard', 'a.shop.example', 'b.shop.example', 200],
-    [
-      'a host below the wildcard that leads to the same certificate',
-      'a.shop.example',
-      'b.c.shop.example',
-      200,
-    ],
-    ['a host of another certificate', 'blog.example', 'a.shop.example', 421],
-    ['a host of the default certificate', 'blog.example', 'other.example', 421],
-    ['an address of the default certificate', 'blog.example', '127.0.0.1', 421],
-    ['a host with a certificate, under the default one', 'other.example', 'blog.example', 421],
-    ['a host without a certificate, under the default one', 'other.example', 'third.example', 200],
-  ])('%s', async (_, name, authority, status) => {
-    await start()
-    const response = await ask(session(name), { ':authority': authority, ':path': '/rest/x' })
-    expect(response.status).toBe(status)
-    expect(origin.received).toHaveLength(status === 200 ? 1 : 0)
-    if (status === 421) expect(response.type).toBe('application/problem+json')
-  })
-
-  test('a refused host does not end the connection, and refusals are not remembered for other hosts', async () => {
-    await start()
-    const one = session('blog.example')
-    for (const [authority, status] of [
-      ['blog.example', 200],
-      ['a.shop.example', 421],
-      ['a.shop.example', 421],
-      ['blog.example', 200],
-      ['www.blog.example', 200],
-    ] as const) {
-      expect((await ask(one, { ':authority': authority })).status).toBe(status)
-    }
-    expect(await gateway.metric('trellis_refusals_total', 'misdirected_request')).toBe(2)
-  })
-
-  test(':authority chooses the service and the stored response; a Host that differs is refused', async () => {
-    await start()
-    const one = session('a.shop.example')
-    expect((await ask(one, { ':authority': 'a.shop.example' })).body).toBe(`/x a.shop.example`)
-    expect((await ask(one, { ':authority': 'b.shop.example' })).body).toBe(`/x b.shop.example`)
-    expect((await ask(one, { ':authority': 'A.shop.example:9' })).body).toBe(`/x a.shop.example`)
-    expect(origin.received).toHaveLength(2)
-    expect((await ask(one, { ':authority': 'a.shop.example', host: 'b.shop.example' })).status).toBe(400)
-  })
 
   test('an unknown host gets 421 from the services, and 404 where a service without hosts exists', async () => {
     await start({ ...pair('good') })
@@ -218,9 +231,4 @@ describe('one connection for several hosts over HTTP/2', () => {
     })
     expect((await ask(one, { ':authority': 'unknown.example' })).status).toBe(421)
   })
-})
-
-test('over HTTP/1.1 the host of a request is not compared with the certificate', async () => {
-  await start()
-  expect(await overHttp1(await secure('blog.example'), 'a.shop.example')).toContain(' 200 ')
 })

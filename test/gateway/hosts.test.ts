@@ -1,10 +1,11 @@
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { explain } from '../../src/gateway/explain.ts'
 import { checkConfig } from '../../src/gateway/load-config.ts'
 import { describeRoutes } from '../../src/gateway/upstream-issues.ts'
+import { closeAfterAll, closeAfterEach } from '../support/close.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, startOrigin } from '../support/origin.ts'
 import { exchangeBytes } from '../support/raw-client.ts'
@@ -32,13 +33,10 @@ beforeAll(async () => {
   shop = await startNamed('shop')
   rest = await startNamed('rest')
 })
-afterAll(async () => {
-  for (const origin of [blog, shop, rest]) await origin.close()
-})
+closeAfterAll(() => [blog, shop, rest])
 beforeEach(() => {
   for (const origin of [blog, shop, rest]) origin.received.length = 0
 })
-afterEach(() => gateway.close())
 
 const shared = { cache: { profile: 'rfc-shared-cache' } }
 const open = (origin: Origin, more: Tree = {}): Tree => ({
@@ -70,13 +68,16 @@ const header = ({ head }: Reply, name: string): string | undefined =>
   new RegExp(`^${name}: (.*)$`, 'im').exec(head)?.[1]?.trim()
 
 describe('which service answers', () => {
-  beforeEach(() =>
+  // Nothing is stored: each response is of an upstream.
+  const cache = {}
+  beforeAll(() =>
     start({
-      blog: open(blog, { hosts: ['blog.example', 'a.b.shop.example'] }),
-      shop: open(shop, { hosts: ['*.shop.example'] }),
-      rest: open(rest, { mount: '/rest' }),
+      blog: open(blog, { hosts: ['blog.example', 'a.b.shop.example'], cache }),
+      shop: open(shop, { hosts: ['*.shop.example'], cache }),
+      rest: open(rest, { mount: '/rest', cache }),
     }),
   )
+  closeAfterAll(() => [gateway])
 
   test.each<[title: string, host: string, path: string, name: string]>([
     ['an exact host', 'blog.example', '/x', 'blog'],
@@ -154,14 +155,6 @@ describe('which service answers', () => {
     expect(nameIn(response)).toBe(name)
   })
 
-  test('the authority of an absolute target is what the upstream and the cache see', async () => {
-    await get('a.shop.example', '/x')
-    const other = await get('a.shop.example', 'http://b.shop.example/x')
-    expect(isHit(other)).toBe(false)
-    expect(other.body).toMatch(/ b\.shop\.example$/)
-    expect(isHit(await get('b.shop.example', '/x'))).toBe(true)
-  })
-
   test('TRACE reaches no service', async () => {
     const request = 'TRACE /x HTTP/1.1\r\nHost: blog.example\r\nConnection: close\r\n\r\n'
     expect((await send(request)).status).toBe(404)
@@ -176,6 +169,8 @@ describe('which service answers', () => {
 })
 
 describe('a gateway whose services all have hosts', () => {
+  closeAfterEach(() => [gateway])
+
   test('answers an unknown host with 421 in problem+json, and forwards nothing', async () => {
     await start({ blog: open(blog, { hosts: ['blog.example'] }) })
     for (const host of ['other.example', '127.0.0.1', '[::1]', 'localhost:80', 'a.blog.example']) {
@@ -228,6 +223,17 @@ describe('a gateway whose services all have hosts', () => {
 })
 
 describe('the cache keeps hosts apart', () => {
+  closeAfterEach(() => [gateway])
+
+  test('the authority of an absolute target is what the upstream and the cache see', async () => {
+    await start({ shop: open(shop, { hosts: ['*.shop.example'] }) })
+    await get('a.shop.example', '/x')
+    const other = await get('a.shop.example', 'http://b.shop.example/x')
+    expect(isHit(other)).toBe(false)
+    expect(other.body).toMatch(/ b\.shop\.example$/)
+    expect(isHit(await get('b.shop.example', '/x'))).toBe(true)
+  })
+
   test.each<[title: string, more: Tree]>([
     ['with links that differ', {}],
     ['with an upstream that sees the host', { publicUrl: 'https://shop.example' }],
@@ -328,6 +334,8 @@ describe('the cache keeps hosts apart', () => {
 })
 
 describe('a reload', () => {
+  closeAfterEach(() => [gateway])
+
   test('changes which service answers a host; connections stay, and links of earlier hosts are gone', async () => {
     const hosts = ['a.example', 'b.example']
     await start({ shop: open(shop, { hosts }) })
@@ -390,8 +398,6 @@ describe('the command line', () => {
     if (result.kind === 'faults') throw new Error(JSON.stringify(result.faults))
     return result.config
   }
-  beforeEach(() => start({ rest: open(rest) }))
-
   test.each<[url: string, host: string | undefined, found: object]>([
     ['https://blog.example/plants', undefined, { service: 'blog', hosts: 'blog.example' }],
     ['HTTPS://BLOG.example.:99/plants?limit=5', undefined, { service: 'blog' }],

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { siteService, startTestGateway } from '../support/gateway.ts'
 import { type Script, startOrigin } from '../support/origin.ts'
 
-const requests = 300
+const requests = 200
 
 const refuse: readonly (readonly [string, Script])[] = [
   ['resets every connection', (_, wire) => wire.reset()],

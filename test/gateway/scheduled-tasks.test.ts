@@ -44,14 +44,9 @@ const fill = async (): Promise<void> => {
   expect(await isHit()).toBe(true)
 }
 
-describe('a minute with an anonymous request each four seconds', () => {
-  test.each([
-    ['GET', '/wp-cron.php'],
-    ['GET', '/wp-cron.php?doing_wp_cron'],
-    ['POST', '/wp-cron.php?doing_wp_cron=1.5'],
-    ['GET', '/?doing_wp_cron'],
-    ['GET', '/wp-cron.php?a=1'],
-  ])('%s %s leaves 98 of 100 reads hits', async (method, path) => {
+test.each(['/wp-cron.php', '/?doing_wp_cron'])(
+  'a minute with an anonymous request for %s each four seconds leaves 98 of 100 reads hits',
+  async (path) => {
     const pages = Array.from({ length: 4 }, (_, at) => `/wp-json/wp/v2/posts?page=${at + 1}`)
     for (const page of pages) await ask(page)
     const reads: boolean[] = []
@@ -60,17 +55,19 @@ describe('a minute with an anonymous request each four seconds', () => {
       reads.push(...replies.map(({ cache }) => cache.includes('hit')))
     }
     for (let times = 0; times < 15; times += 1) {
-      await ask(path, { method })
+      await ask(path)
       for (let round = 0; round < 8; round += 1) await readAll()
     }
     expect(reads.length).toBe(480)
     expect(reads.filter(Boolean).length / reads.length).toBeGreaterThanOrEqual(0.98)
-  })
-})
+  },
+)
 
 test.each([
   ['GET', '/wp-cron.php'],
+  ['GET', '/wp-cron.php?doing_wp_cron'],
   ['POST', '/wp-cron.php?doing_wp_cron=1.5'],
+  ['GET', '/wp-cron.php?a=1'],
 ])(
   '%s %s: the first run reaches what is stored, the next within the minute waits for its end',
   async (method, path) => {

@@ -44,7 +44,9 @@ export const startTestGateway = async (config: Tree): Promise<TestGateway> => {
     readConfig: () => checkConfig(text, {}),
   })
   const metric = async (...texts: readonly string[]): Promise<number> => {
-    const response = await fetch(`${gateway.adminAddress}/metrics`)
+    const response = await fetch(`${gateway.adminAddress}/metrics`, {
+      headers: { 'Accept-Encoding': 'identity' },
+    })
     const lines = (await response.text()).split('\n')
     return lines
       .filter((one) => !one.startsWith('#') && texts.every((text) => one.includes(text)))

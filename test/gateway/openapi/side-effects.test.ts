@@ -74,7 +74,7 @@ test('after a write is acknowledged, or has an unknown outcome, no read returns 
         }
       }
     }),
-    { numRuns: 30 },
+    { numRuns: 12 },
   )
   expect(hits).toBeGreaterThan(20)
 })
@@ -100,7 +100,7 @@ test('with invalidation: structural no read returns older data either, where the
         survived += paths.length - (origin.received.length - before)
       }
     }),
-    { numRuns: 5 },
+    { numRuns: 3 },
   )
   process.stderr.write(`structural: ${survived} of ${reads} stored responses survive a write\n`)
   expect(survived / reads).toBeGreaterThan(0.1)

@@ -73,6 +73,7 @@ test('so are fifty thousand texts that differ from JSON in a few signs', () => {
   const random = randomFrom(7)
   const signs = '{}[],:"\\0123456789.eE+-truefalsn \n\tu'
   const whole = texts.filter(isParsed)
+  const wrong: string[] = []
   for (let round = 0; round < 50_000; round += 1) {
     let text = `[${oneOf(random, whole)},${oneOf(random, whole)},{"a":${oneOf(random, whole)}}]`
     for (let changes = Math.floor(random() * 3); changes > 0; changes -= 1) {
@@ -80,8 +81,9 @@ test('so are fifty thousand texts that differ from JSON in a few signs', () => {
       const sign = signs[Math.floor(random() * signs.length)] ?? ''
       text = text.slice(0, at) + sign + text.slice(at + Math.floor(random() * 2))
     }
-    expect(isJson(text), text).toBe(isParsed(text))
+    if (isJson(text) !== isParsed(text)) wrong.push(text)
   }
+  expect(wrong).toEqual([])
 })
 
 test('a long text is read in pieces, however deep it is', () => {

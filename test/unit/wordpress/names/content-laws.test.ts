@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Names } from '../../../../src/wordpress/names/names.ts'
+import { anyText } from '../../../support/any-text.ts'
 import { fromUpstream, jsonHeaders, names, publicRoot, table, upstreamRoot } from './wordpress-names.ts'
 
 const url = (root: string, namespace: string) =>
@@ -22,7 +23,7 @@ const key = fc.oneof(
     'a"b\\',
     'é',
   ),
-  fc.string({ unit: 'binary', maxLength: 3 }),
+  anyText({ maxLength: 3 }),
 )
 
 const text = (links: fc.Arbitrary<string>) =>
@@ -39,7 +40,7 @@ const text = (links: fc.Arbitrary<string>) =>
       '"',
       '日本',
     ),
-    fc.string({ unit: 'binary', maxLength: 12 }),
+    anyText({ maxLength: 12 }),
   )
 
 const document = (links: fc.Arbitrary<string>) =>

@@ -160,7 +160,7 @@ describeWith('mariadb', 'statements of several tables of plugins on MariaDB', ()
   let site: CompanionSite
 
   const run = async (sql: readonly string[], code = ''): Promise<void> => {
-    const { output } = await site.php(
+    const output = await site.request(
       `${code} foreach ( json_decode( getenv( 'SQL' ) ) as $sql ) { $GLOBALS['wpdb']->query( $sql ); echo $GLOBALS['wpdb']->last_error; }`,
       { SQL: JSON.stringify(sql) },
     )

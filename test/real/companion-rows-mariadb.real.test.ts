@@ -20,7 +20,7 @@ describeWith('mariadb', 'rows of tables of plugins on MariaDB', () => {
 
   beforeAll(async () => {
     site = await startCompanionStack()
-    const { output } = await site.php(
+    const output = await site.request(
       `foreach ( json_decode( getenv( 'SQL' ) ) as $sql ) { $GLOBALS['wpdb']->query( $sql ) || print $GLOBALS['wpdb']->last_error; }`,
       { SQL: JSON.stringify(tables) },
     )
@@ -30,7 +30,7 @@ describeWith('mariadb', 'rows of tables of plugins on MariaDB', () => {
 
   const changesOf = async (sql: string, code = ''): Promise<readonly Change[]> => {
     site.intake.pushes.length = 0
-    const { output } = await site.php(`${code} $GLOBALS['wpdb']->query( getenv( 'SQL' ) );`, { SQL: sql })
+    const output = await site.request(`${code} $GLOBALS['wpdb']->query( getenv( 'SQL' ) );`, { SQL: sql })
     expect(output).toBe('')
     return site.intake.pushes.flatMap(({ changes }) => changes)
   }

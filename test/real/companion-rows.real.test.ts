@@ -126,7 +126,7 @@ describeWith('php', 'rows of tables of plugins', () => {
     ["DELETE FROM wp_yoast_indexable WHERE title = 'nothing'", []],
   ])('%s is a change of the rows of a kind', async (sql, kinds) => {
     site.intake.pushes.length = 0
-    await site.php("$GLOBALS['wpdb']->query( getenv( 'SQL' ) );", { SQL: sql })
+    await site.request("$GLOBALS['wpdb']->query( getenv( 'SQL' ) );", { SQL: sql })
     const rows = kinds.length === 0 ? [] : ['id:1', ...kinds.map((one) => `object_type:${one}`)]
     const changes = site.intake.pushes.flatMap((push) => push.changes)
     const named = changes.flatMap((change) =>
@@ -137,12 +137,12 @@ describeWith('php', 'rows of tables of plugins', () => {
 
   test('a column that no response shows is a change for those of the whole table alone', async () => {
     site.intake.pushes.length = 0
-    await site.php(
+    await site.request(
       `$GLOBALS['wpdb']->query( "INSERT INTO wp_yoast_indexable (id, object_type) VALUES (90, 'post')" );`,
     )
     site.intake.pushes.length = 0
     for (const date of ['2027-01-01 00:00:00', '2027-01-01 00:00:00'])
-      await site.php(
+      await site.request(
         `$GLOBALS['wpdb']->query( "UPDATE wp_yoast_indexable SET object_last_modified = '${date}' WHERE id = 90" );`,
       )
     expect(site.intake.pushes.flatMap((push) => push.changes)).toEqual([
@@ -166,7 +166,7 @@ describeWith('php', 'rows of tables of plugins', () => {
     ["DELETE FROM wp_notes WHERE object_id = 13 AND object_type = 'post'", ['post'], 13],
   ])('%s is a change of the object with this id and kind', async (sql, kinds, id) => {
     site.intake.pushes.length = 0
-    await site.php("$GLOBALS['wpdb']->query( getenv( 'SQL' ) );", { SQL: sql })
+    await site.request("$GLOBALS['wpdb']->query( getenv( 'SQL' ) );", { SQL: sql })
     const ofKinds = kinds.flatMap((one) => [`object_id-${kind(one)}:${id}`, `object_type:${kind(one)}`])
     expect(site.intake.pushes.flatMap((push) => push.changes)).toEqual([
       {
@@ -219,7 +219,7 @@ describeWith('php', 'rows of tables of plugins', () => {
     site.intake.pushes.length = 0
     const insert =
       "INSERT INTO wp_trellis_changes (state, since, horizon, site, note, changes) VALUES (0, 0, 0, 1, 'x', '')"
-    await site.php(
+    await site.request(
       `foreach ( explode( ';', getenv( 'SQL' ) ) as $sql ) { $GLOBALS['wpdb']->query( $sql ); }`,
       {
         SQL: [
@@ -228,13 +228,13 @@ describeWith('php', 'rows of tables of plugins', () => {
         ].join(';'),
       },
     )
-    await site.php(`$GLOBALS['wpdb']->query( "DELETE FROM wp_trellis_changes WHERE note = 'x'" );`)
+    await site.request(`$GLOBALS['wpdb']->query( "DELETE FROM wp_trellis_changes WHERE note = 'x'" );`)
     expect(site.intake.pushes.flatMap((push) => push.changes)).toEqual([{ kind: 'table', name: 'notes' }])
   })
 
   test('a kind in letters of another alphabet is a change of the whole table', async () => {
     site.intake.pushes.length = 0
-    await site.php(
+    await site.request(
       `$GLOBALS['wpdb']->query( "INSERT INTO wp_yoast_indexable (object_type) VALUES ('hömepage')" );`,
     )
     expect(site.intake.pushes.flatMap((push) => push.changes)).toEqual([
@@ -256,7 +256,7 @@ describeWith('php', 'rows of tables of plugins', () => {
     ['DELETE FROM wp_acme', whole],
   ])('%s is reported', async (sql, rows) => {
     site.intake.pushes.length = 0
-    const { output } = await site.php("$GLOBALS['wpdb']->query( getenv( 'SQL' ) );", { SQL: sql })
+    const output = await site.request("$GLOBALS['wpdb']->query( getenv( 'SQL' ) );", { SQL: sql })
     expect(output).toBe('')
     const changes = site.intake.pushes.flatMap((push) => push.changes)
     expect(changes).toEqual([{ kind: 'table', name: 'acme', ...(rows === undefined ? {} : { rows }) }])
@@ -274,9 +274,9 @@ describeWith('php', 'rows of tables of plugins', () => {
     ["REPLACE INTO WP_ACME SELECT 9, 9, 'g'", 'table acme'],
     ["UPDATE WP_ACME AS a SET name = 'h'", 'table acme'],
   ])('%s is a change of a %s', async (sql, kind) => {
-    await site.php('$GLOBALS[\'wpdb\']->query( "INSERT INTO wp_acme (owner_id) VALUES (3)" );', {})
+    await site.request('$GLOBALS[\'wpdb\']->query( "INSERT INTO wp_acme (owner_id) VALUES (3)" );', {})
     site.intake.pushes.length = 0
-    await site.php("$GLOBALS['wpdb']->query( getenv( 'SQL' ) );", { SQL: sql })
+    await site.request("$GLOBALS['wpdb']->query( getenv( 'SQL' ) );", { SQL: sql })
     const kinds = site.intake.pushes
       .flatMap((push) => push.changes)
       .map((change) => ('name' in change && change.kind === 'table' ? `table ${change.name}` : change.kind))

@@ -205,7 +205,7 @@ describeWith('mariadb', 'statements that name less than they read or write', () 
   let site: CompanionSite
 
   const run = async (sql: readonly string[]): Promise<void> => {
-    const { output } = await site.php(
+    const output = await site.request(
       `foreach ( json_decode( getenv( 'SQL' ) ) as $sql ) { $GLOBALS['wpdb']->query( $sql ); echo $GLOBALS['wpdb']->last_error; }`,
       { SQL: JSON.stringify(sql) },
     )
@@ -303,7 +303,7 @@ describeWith('mariadb', 'statements that name less than they read or write', () 
       'SELECT * FROM wp_posts WHERE ID = 10 OR 1 = 1',
       "SELECT option_value FROM wp_options WHERE option_name = 'a' OR option_name LIKE '%'",
     ]
-    const { output } = await site.php(
+    const output = await site.request(
       `$results = array();
       foreach ( json_decode( getenv( 'ASKED' ) ) as $sql ) {
         $found = array();
@@ -412,7 +412,7 @@ describeWith('mariadb', 'statements that name less than they read or write', () 
         ? 'UPDATE "wp_sales" SET amount = 3 WHERE id = 3'
         : "UPDATE wp_sales SET status = 'C:\\' WHERE id = 3 OR 'a' = ' AND id = 4'"
     site.intake.pushes.length = 0
-    const { output } = await site.php(
+    const output = await site.request(
       `global $wpdb; mysqli_query( $wpdb->dbh, "SET SESSION sql_mode = '" . getenv( 'MODE' ) . "'" ); $wpdb->query( getenv( 'SQL' ) ); echo $wpdb->last_error;`,
       { MODE: mode, SQL: sql },
     )
@@ -437,7 +437,7 @@ describeWith('mariadb', 'statements that name less than they read or write', () 
   })
 
   test('a long text is no list of functions', async () => {
-    const { output } = await site.php(`$value = str_repeat( 'aa(', 1400000 );
+    const output = await site.request(`$value = str_repeat( 'aa(', 1400000 );
       $before = memory_get_peak_usage();
       $calls = Trellis_Known_Sql::stored_calls( "INSERT INTO wp_sums (text) VALUES ('$value')" );
       echo json_encode( array( $calls, memory_get_peak_usage() - $before < 20 << 20 ) );`)
@@ -483,7 +483,7 @@ describeWith('mariadb', 'statements that name less than they read or write', () 
         ...['TRUNCATE wp_counted', 'TRUNCATE wp_results', 'UPDATE wp_sales SET amount = 1'],
         "UPDATE wp_options SET option_value = '' WHERE option_name = 'blogdescription'",
       ])
-      const { output } = await site.php(
+      const output = await site.request(
         `global $wpdb; ${prepare}
         foreach ( json_decode( getenv( 'SQL' ) ) as $sql ) {
           $rows = $wpdb->get_results( $sql, ARRAY_N );

@@ -125,7 +125,7 @@ describeWith('php', 'the tags of answers', () => {
     expect(text.length).toBeLessThan(1_500)
     expect(text).not.toContain('garden_shop')
     const count = site.intake.pushes.length
-    await site.php(
+    await site.request(
       `update_option( 'garden_shop_' . md5( 3 ), 'x' ); update_option( 'garden_shop_basket', 'x' ); set_transient( 'garden_shop', 'x', 600 );`,
     )
     const changes = site.intake.pushes.slice(count).flatMap((push) => push.changes)
@@ -158,18 +158,18 @@ describeWith('php', 'the tags of answers', () => {
   })
 
   test('a name of a term that is written without its slug, by a search and replace, orders terms as well', async () => {
-    await site.php(
+    await site.request(
       `$GLOBALS['wpdb']->update( 'wp_terms', array( 'name' => 'First' ), array( 'term_id' => 5 ) );`,
     )
     const count = site.intake.pushes.length
     const slugs = 'v1;n=1;complete;slugs;blogs=1;t=5'
     const changes = () => site.intake.pushes.slice(count).flatMap((push) => push.changes)
-    await site.php(
+    await site.request(
       `$GLOBALS['wpdb']->update( 'wp_term_taxonomy', array( 'description' => 'x' ), array( 'term_id' => 5 ) );`,
     )
     expect(changes()).toHaveLength(1)
     expect(reaches(changes(), slugs)).toBe(false)
-    await site.php(
+    await site.request(
       `$GLOBALS['wpdb']->update( 'wp_terms', array( 'name' => 'Last' ), array( 'term_id' => 5 ) );`,
     )
     expect(reaches(changes(), slugs)).toBe(true)
@@ -244,7 +244,7 @@ describeWith('php', 'the tags of answers', () => {
       `delete_option( 'category_children' );`,
     ]) {
       const count = site.intake.pushes.length
-      await site.php(code)
+      await site.request(code)
       const changes = site.intake.pushes.slice(count).flatMap((push) => push.changes)
       expect(reaches(changes, 'v1;n=1;complete;blogs=1;q=h:category'), code).toBe(true)
     }
@@ -316,7 +316,7 @@ describeWith('php', 'the tags of answers', () => {
       await read('/wp/v2/posts/90')
       const before = await read('/wp/v2/posts/90')
       const count = site.intake.pushes.length
-      await site.php(change)
+      await site.request(change)
       const after = await read('/wp/v2/posts/90')
       const changes = site.intake.pushes.slice(count).flatMap((push) => push.changes)
       const isReached =
@@ -332,7 +332,7 @@ describeWith('php', 'the tags of answers', () => {
   })
 
   test('a callback counts as harmless only if its code uses nothing but its first argument, parameters and texts', async () => {
-    const { output } = await site.php(
+    const output = await site.request(
       `$is_plain = new ReflectionMethod( 'Trellis_Tags', 'is_plain_code' ); $is_plain->setAccessible( true ); foreach ( require '${callbacks}' as $kind => $all ) { foreach ( $all as $name => $one ) { if ( $is_plain->invoke( new Trellis_Tags( new Trellis_Log() ), $one ) !== ( 'plain' === $kind ) ) { echo "$kind: $name\n"; } } } echo 'done';`,
     )
     expect(output).toBe('done')

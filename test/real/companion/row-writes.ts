@@ -16,8 +16,8 @@ const tables = [
 ]
 
 /** Makes the tables that plugins/companion-rows.php shows. */
-export const makeTables = async (site: Pick<CompanionSite, 'php'>): Promise<void> => {
-  const { output } = await site.php(
+export const makeTables = async (site: Pick<CompanionSite, 'request'>): Promise<void> => {
+  const output = await site.request(
     "foreach ( json_decode( getenv( 'SQL' ) ) as $sql ) { $GLOBALS['wpdb']->query( $sql ); echo $GLOBALS['wpdb']->last_error; }",
     { SQL: JSON.stringify(tables) },
   )

@@ -10,8 +10,8 @@ export type Write = readonly [
 export const php =
   (code: string) =>
   async (site: CompanionSite): Promise<void> => {
-    const { code: exit, output } = await site.php(code)
-    if (exit !== 0 || /Fatal|Parse error/.test(output)) throw new Error(`${exit}: ${output}`)
+    const output = await site.request(code)
+    if (/Fatal|Parse error/.test(output)) throw new Error(output)
   }
 
 export const rest =

@@ -29,6 +29,9 @@ const packages = {
   },
 }
 
+/** Of the tests, in the document root. */
+const ownFiles = ['wp-config.php', 'eval.php'] as const
+
 /** Builds the seeded site once for this version of packages and seed; later calls only find it. Returns its folder. */
 export async function buildSite(): Promise<string> {
   return buildOnce('wordpress', await fingerprint(), assemble)
@@ -69,7 +72,7 @@ async function assemble(folder: string): Promise<void> {
   const plugin = join(plugins, 'sqlite-database-integration')
   await rename(join(plugins, 'plugin-sqlite-database-integration'), plugin)
   await copyFile(join(plugin, 'db.copy'), join(site, 'wp-content/db.php'))
-  await copyFile(join(here, 'wp-config.php'), join(site, 'wp-config.php'))
+  for (const name of ownFiles) await copyFile(join(here, name), join(site, name))
   // The address is written into nothing but `guid`: each run gives its own.
   const env = { ...process.env, PUBLIC_URL: 'http://wordpress.test' }
   await run('php', [join(here, 'seed.php'), site, join(folder, 'credentials.json')], { env })
@@ -93,8 +96,7 @@ async function unpack(source: (typeof packages)[keyof typeof packages], folder: 
 
 async function fingerprint(): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify(packages))
-  for (const name of ['wp-config.php', 'seed.php', 'build-site.ts'])
-    hash.update(await readFile(join(here, name)))
+  for (const name of [...ownFiles, 'seed.php', 'build-site.ts']) hash.update(await readFile(join(here, name)))
   return hash.digest('hex').slice(0, 12)
 }
 

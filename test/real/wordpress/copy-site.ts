@@ -14,9 +14,14 @@ export async function copySite(from: string, into: string): Promise<void> {
   const isLinkable = (await stat(from)).dev === (await stat(into)).dev
   for (const folder of ['.', 'site', 'site/wp-content']) {
     const names = (await readdir(join(from, folder))).filter((name) => !['site', 'wp-content'].includes(name))
-    for (const name of names) {
-      const how = isLinkable && code.includes(name) ? '-rl' : '-r'
-      await run('cp', [how, '--sparse=always', join(from, folder, name), join(into, folder)])
+    const isLinked = (name: string): boolean => isLinkable && code.includes(name)
+    for (const [how, some] of [
+      ['-rl', names.filter(isLinked)],
+      ['-r', names.filter((name) => !isLinked(name))],
+    ] as const) {
+      if (some.length === 0) continue
+      const sources = some.map((name) => join(from, folder, name))
+      await run('cp', [how, '--sparse=always', ...sources, join(into, folder)])
     }
   }
 }

@@ -33,10 +33,10 @@ export type Tagger = {
   /** Added to responses that are stored for one credential; undefined if no write changes the rights of a caller. */
   readonly callers: string | undefined
   /**
-   * Added to responses to requests with undeclared parameters: a plugin may show anything in them, so every write invalidates them.
-   * Undefined if every write invalidates every response.
+   * Gives what is added to the tags of responses to requests with undeclared parameters: a plugin may show anything in them, so every
+   * write invalidates them, except where the companion says what they show. Undefined if every write invalidates every response.
    */
-  readonly undeclared: string | undefined
+  readonly undeclared: ((rowTags: readonly string[]) => string) | undefined
   /** Is it a response that the row can give? Otherwise it is not for other clients. Without the content it may be `unknown`. */
   readability(head: ResponseHead, content: Buffer | undefined): Readability
   /**
@@ -75,7 +75,11 @@ export const requestTags = (
   const { callers, undeclared } = contract.tagger
   const spellings = contract.invalidatesTargets ? foldedTargetKey(service, target) : undefined
   if (isPublic && !sendsUndeclared && spellings === undefined) return rowTags
-  const more = [isPublic ? undefined : callers, sendsUndeclared ? undeclared : undefined, spellings]
+  const more = [
+    isPublic ? undefined : callers,
+    sendsUndeclared ? undeclared?.(rowTags) : undefined,
+    spellings,
+  ]
   return [...new Set([...rowTags, ...more.filter((tag) => tag !== undefined)])]
 }
 

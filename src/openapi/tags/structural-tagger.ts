@@ -353,7 +353,7 @@ export const createStructuralTagger = ({
 
   return {
     ...general,
-    undeclared: names.unknownDependencies,
+    undeclared: () => names.unknownDependencies,
     storedTags: (match, args, response) => {
       const tags = general.storedTags(match, args, response)
       const resource = resourceOf(match)

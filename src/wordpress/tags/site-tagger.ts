@@ -327,7 +327,7 @@ export const createSiteTagger = ({
       ]
     },
     callers: names.callers,
-    undeclared: names.unknownDependencies,
+    undeclared: (rowTags) => (rowTags.includes(names.undescribed) ? names : inDescribed).unknownDependencies,
     everything: names.all,
     changedTags: createChangedTags(names, table, (write) => writtenTags.of(write)),
     readability: jsonReadability,

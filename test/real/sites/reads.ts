@@ -51,4 +51,6 @@ export const readsOf = (ids: Ids): readonly string[] => {
 export const readsOfPlugins: readonly string[] = [
   ...['/wp/v2/books?per_page=3', '/wp/v2/genres', '/library/v1/chapter', '/wp/v2/films?per_page=3'],
   ...['/wc/store/v1/products?per_page=4', '/wc/store/v1/products/categories', '/pll/v1/languages'],
+  // A parameter that no route declares, and Polylang reads.
+  ...['/wp/v2/posts?lang=de&per_page=3', '/wp/v2/categories?lang=de'],
 ]

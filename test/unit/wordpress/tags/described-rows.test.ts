@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Change, MaybeState } from '../../../../src/service/tagger.ts'
-import { tagger } from '../../cache/site-fixture.ts'
+import { type Change, type MaybeState, requestTags } from '../../../../src/service/tagger.ts'
+import { found, tagger } from '../../cache/site-fixture.ts'
 
 const head = { status: 200, headers: [], content: Buffer.from('{}') }
 
@@ -131,4 +131,22 @@ test.each<[string, Change, string, boolean]>([
   ['an option that it names', { kind: 'option', name: 'shop_mail' }, 'o=shop_mail', true],
 ])('what a change of %s reaches', (_what, change, lists, expected) => {
   expect(reaches(change, lists)).toBe(expected)
+})
+
+test.each<[string, string | undefined, Change, boolean]>([
+  ['described completely', 'v1;n=1;complete;blogs=1;t=4', counted, false],
+  ['described completely, of what it shows', 'v1;n=1;complete;blogs=1;t=3', counted, true],
+  ['not described completely', 'v1;n=1;blogs=1;t=4', post([]), true],
+  ['without the companion', undefined, post([]), true],
+])('a response with an undeclared parameter, %s: what a change reaches', (_, lists, change, expected) => {
+  const hints = lists === undefined ? undefined : { tags: lists, maxAge: undefined }
+  const match = found('tags', 'collection')
+  const rowTags = tagger.storedTags(
+    match,
+    {},
+    { ...head, content: Buffer.from('[]'), ...(hints && { hints }) },
+  )
+  const asked = { service: 'site', target: '/site/v2/tags?lang=de', isPublic: true, sendsUndeclared: true }
+  const stored = new Set(requestTags({ tagger, invalidatesTargets: false }, rowTags, asked))
+  expect(tagger.changedTags([change])?.some((tag) => stored.has(tag))).toBe(expected)
 })

@@ -17,6 +17,9 @@ const statusesOfGivingUp: ReadonlySet<number> = new Set([502, 504, 520, 522, 524
  */
 const statusesOfBreakingOff: ReadonlySet<number> = new Set([408, 460, 499])
 
+/** The request was accepted, and is carried out later, or never (RFC 9110 §15.3.3). */
+const statusOfAccepting = 202
+
 /** A gateway at the upstream gave up: as without a response, the program behind it may still carry the write out. */
 const saysNothing = ({ status }: { readonly status: number }): boolean => statusesOfGivingUp.has(status)
 
@@ -98,7 +101,7 @@ export const writeInvalidations = (
   const written = writtenBy(context, response, receipt)
   const tags = ownWriteTags(context, written, shown, receipt)
   const forMs = service.limits.upstreamMs
-  const isUnknown = written === undefined || saysNothing(written)
+  const isUnknown = written === undefined || saysNothing(written) || written.status === statusOfAccepting
   const isOver = receipt !== undefined || !isUnknown
   const invalidation = (tag: string): Invalidation =>
     isOver ? { kind: 'tag', tag, mode: 'hard' } : { kind: 'quarantine', tag, forMs }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { isAll } from '../support/breadth.ts'
 import { describeWith } from '../support/requirements.ts'
-import { changedObjects, dumpDatabase, uncovered } from './companion/coverage.ts'
+import { changedObjects, type Dump, dumpDatabase, uncovered } from './companion/coverage.ts'
 import { poll } from './companion/intake.ts'
 import { type CompanionSite, startCompanionSite } from './companion/site.ts'
 
@@ -21,11 +21,14 @@ describeWith('php', 'a PHP request that dies between two statements', () => {
   let site: CompanionSite
   let folder: string
   let statements: readonly string[]
+  /** After the work before. */
+  let dump: Dump
 
   beforeAll(async () => {
     site = await startCompanionSite({}, ['die'])
     folder = await mkdtemp(join(tmpdir(), 'trellis-deaths-'))
     await poll(site.origin, 0)
+    dump = await dumpDatabase(site.dsn)
     statements = (await die('count', 1_000_000, 'no')).statements
   })
   afterAll(() => site?.stop())
@@ -35,11 +38,12 @@ describeWith('php', 'a PHP request that dies between two statements', () => {
     const list = join(folder, `${how}-${at}`)
     await writeFile(list, '')
     const { last } = await poll(site.origin, 0)
-    const before = await dumpDatabase(site.dsn)
     const pushes = site.intake.pushes.length
     const settings = { DIE_AT: String(at), DIE_HOW: how, DIE_LIST: list }
     const { code } = await site.php(extra + work(name), settings)
-    const objects = changedObjects(before, await dumpDatabase(site.dsn))
+    const before = dump
+    dump = await dumpDatabase(site.dsn)
+    const objects = changedObjects(before, dump)
     const { rows } = await poll(site.origin, last)
     const dead = rows.some(({ state }) => state === 'dead')
     const pushed = site.intake.pushes.slice(pushes).flatMap(({ changes }) => changes)

@@ -11,7 +11,7 @@ import { type CompanionSite, startCompanionSite } from './companion/site.ts'
 import { writesByIndex } from './companion/writes.ts'
 import { forAll } from './for-all.ts'
 
-const someReads = rowsOf(reads, 2)
+const someReads = rowsOf(reads, 3)
 
 /** Callbacks of plugins by what they are. */
 const callbacks = fileURLToPath(new URL('./companion/plain-callbacks.php', import.meta.url))

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { rowsOf } from '../support/breadth.ts'
 import { describeWith } from '../support/requirements.ts'
-import { changedObjects, dumpDatabase, uncovered } from './companion/coverage.ts'
+import { changedObjects, type Dump, dumpDatabase, uncovered } from './companion/coverage.ts'
 import { type Change, poll } from './companion/intake.ts'
 import { type CompanionSite, startCompanionSite } from './companion/site.ts'
 import { quietWrites, type Write, writes } from './companion/writes.ts'
@@ -13,12 +13,15 @@ const short = (change: Change): string =>
 
 describeWith('php', 'the WordPress companion reports every write', () => {
   let site: CompanionSite
+  /** After the write before. */
+  let dump: Dump
 
   beforeAll(async () => {
     site = await startCompanionSite()
-    await site.php('', {})
+    await site.request('')
     await site.browser.login()
     await poll(site.origin, 0)
+    dump = await dumpDatabase(site.dsn)
   })
   afterAll(() => site?.stop())
 
@@ -28,10 +31,11 @@ describeWith('php', 'the WordPress companion reports every write', () => {
     missing: string[]
   }> => {
     const { last } = await poll(site.origin, 0)
-    const before = await dumpDatabase(site.dsn)
     const count = site.intake.pushes.length
     await run(site)
-    const objects = changedObjects(before, await dumpDatabase(site.dsn))
+    const before = dump
+    dump = await dumpDatabase(site.dsn)
+    const objects = changedObjects(before, dump)
     const pushes = () => site.intake.pushes.slice(count).flatMap(({ changes }) => changes)
     const { rows } = await poll(site.origin, last)
     expect(rows.filter(({ state }) => state !== 'closed')).toEqual([])
@@ -54,15 +58,6 @@ describeWith('php', 'the WordPress companion reports every write', () => {
     expect(site.intake.refused).toEqual([])
   })
 
-  test('a write whose values before cannot be read is reported as a change of everything', async () => {
-    const { last } = await poll(site.origin, 0)
-    await site.php(
-      `add_filter( 'query', function ( $sql ) { return false === strpos( $sql, 'MD5(p.post_title)' ) ? $sql : 'SELECT broken'; } ); $GLOBALS['wpdb']->update( 'wp_posts', array( 'post_status' => 'draft' ), array( 'ID' => 95 ) );`,
-    )
-    const { rows } = await poll(site.origin, last)
-    expect(rows.flatMap(({ changes = [] }) => changes)).toEqual([{ kind: 'all', reason: 'statement' }])
-  })
-
   test.each(quietWrites.map((write) => [write[0], write] as const))(
     'nothing is reported for %s',
     async (_title, write) => {
@@ -70,4 +65,13 @@ describeWith('php', 'the WordPress companion reports every write', () => {
       expect({ pushed, logged, missing }).toEqual({ pushed: [], logged: [], missing: [] })
     },
   )
+
+  test('a write whose values before cannot be read is reported as a change of everything', async () => {
+    const { last } = await poll(site.origin, 0)
+    await site.request(
+      `add_filter( 'query', function ( $sql ) { return false === strpos( $sql, 'MD5(p.post_title)' ) ? $sql : 'SELECT broken'; } ); $GLOBALS['wpdb']->update( 'wp_posts', array( 'post_status' => 'draft' ), array( 'ID' => 95 ) );`,
+    )
+    const { rows } = await poll(site.origin, last)
+    expect(rows.flatMap(({ changes = [] }) => changes)).toEqual([{ kind: 'all', reason: 'statement' }])
+  })
 })

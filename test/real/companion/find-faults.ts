@@ -147,7 +147,7 @@ class FaultSearch {
       const asked = paths ?? this.#pathsOf(write)
       // A later write may change what it makes.
       if (asked.length === 0) {
-        await send(this.#site, write)
+        await write[2](this.#site)
         continue
       }
       await this.#save('before')

@@ -24,8 +24,10 @@ import { steadyContent } from './differential/steady-content.ts'
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
 const excepted = [...exceptions, ...leftToWordPress].flatMap((one) => one.cases)
+/** In CI one case of each exception. */
+const needed = new Set([...exceptions, ...leftToWordPress].flatMap((one) => one.cases.slice(0, 1)))
 const allCases = [...listCases, ...itemCases, ...learnedCases, ...unknownParameterCases]
-const cases = rowsOf(allCases, 30, (request) => excepted.includes(titleOf(request)))
+const cases = rowsOf(allCases, 30, (request) => needed.has(titleOf(request)))
 const titles = cases.map(titleOf)
 
 describeWith('php', 'reads and refusals, directly and through the gateway', () => {
@@ -78,7 +80,8 @@ describeWith('php', 'reads and refusals, directly and through the gateway', () =
     const sent = [...reports.values()]
       .filter((report) => isRefusedForItsArguments(report.direct) && !isRefusedByGateway(report))
       .map(({ title }) => title)
-    expect(sent.sort()).toEqual(leftToWordPress.flatMap((one) => one.cases).sort())
+    const left = leftToWordPress.flatMap((one) => one.cases).filter((title) => titles.includes(title))
+    expect(sent.sort()).toEqual(left.sort())
     process.stdout.write(`differential: ${summaryOf([...reports.values()], exceptions)}\n`)
   })
 })

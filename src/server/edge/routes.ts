@@ -173,7 +173,6 @@ export const createRoutes = async (options: RoutesOptions): Promise<Routes> => {
     routerOptions: {
       // Only `handle` reads the query.
       querystringParser: () => noQuery,
-      compile: true,
     },
     // The listener owns the port and outlives this application: a reload makes another one.
     serverFactory: (handler) => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { inTurns, type Pieces } from '../../http/bodies/turns.ts'
 import { queryParameters } from '../../http/form-text.ts'
 import { isJsonObject, type JsonObject } from '../../http/json-text.ts'
+import { memoizeByObject } from '../../http/memo.ts'
 import type { Difference, DiscoveryEvent, IndexRefusal } from '../../service/connection.ts'
 import type { Row } from '../../service/row.ts'
 import { describeRow, type IndexDocument, readIndexInPieces, rootOf } from './index-document.ts'
@@ -106,10 +107,15 @@ const optionsDocument = (row: Row, publicRoot: string, entry: Parameters<typeof 
 export const createDiscovery = (options: DiscoveryOptions) => {
   const { publicRoot, service, source } = options
   const learned: { root: string | undefined } = { root: undefined }
-  let knowledge =
-    source.kind === 'static' ? knowledgeOf({ ...emptyIndex, identity: source.identity }, options) : undefined
-  /** Until the upstream has answered once, the namespaces of the table are known, and the site's identity is not. */
-  const tableOnly = knowledge ?? knowledgeOf(emptyIndex, options)
+  const identity = source.kind === 'static' ? source.identity : emptyIndex.identity
+  const knowledgeOfTable = memoizeByObject((identity: JsonObject) =>
+    knowledgeOf({ ...emptyIndex, identity }, options),
+  )
+  /** What the upstream has announced last. */
+  let knowledge: ReturnType<typeof knowledgeOf> | undefined
+  /** Until the upstream has answered once, the namespaces of the table are known, and the site's identity is not. Made when it is asked for. */
+  const known = () => knowledge ?? knowledgeOfTable(identity)
+  const isIdentityKnown = (): boolean => source.kind === 'static' || knowledge !== undefined
 
   function* take(index: IndexDocument): Pieces<void> {
     const last = knowledge
@@ -162,14 +168,13 @@ export const createDiscovery = (options: DiscoveryOptions) => {
         })
 
   const indexNow = (query: string) => {
-    if (knowledge === undefined) return { kind: 'identity-unknown' } as const
-    return query.includes('_fields')
-      ? selectedDocument(knowledge.site.site, query, publicRoot)
-      : knowledge.document
+    if (!isIdentityKnown()) return { kind: 'identity-unknown' } as const
+    const { site, document } = known()
+    return query.includes('_fields') ? selectedDocument(site.site, query, publicRoot) : document
   }
 
   const namespaceNow = (namespace: string, query: string) => {
-    const { site, namespaceDocument } = knowledge ?? tableOnly
+    const { site, namespaceDocument } = known()
     const document = site.namespace(namespace)
     if (document === undefined) return { kind: 'unknown-namespace' } as const
     return query.includes('_fields')
@@ -185,14 +190,13 @@ export const createDiscovery = (options: DiscoveryOptions) => {
     /** The site index; waits only while nothing is known yet or after `invalidate`. `query` has no `?`. */
     index: (query: string) => whenReady(() => indexNow(query)),
     namespaceIndex: (namespace: string, query: string) => whenReady(() => namespaceNow(namespace, query)),
-    options: (row: Row) =>
-      optionsDocument(row, publicRoot, (knowledge ?? tableOnly).entries.get(row.pattern)),
+    options: (row: Row) => optionsDocument(row, publicRoot, known().entries.get(row.pattern)),
     /** The REST root that the upstream writes its links with; undefined until learned. */
     upstream: learned,
     /** The contract's rows as the upstream takes them. */
-    listed: (): readonly Row[] => (knowledge ?? tableOnly).listed,
-    learned: (): LearnedRows => (knowledge ?? tableOnly).learned,
-    drift: (): readonly Difference[] => knowledge?.drift ?? [],
+    listed: (): readonly Row[] => known().listed,
+    learned: (): LearnedRows => known().learned,
+    drift: (): readonly Difference[] => (isIdentityKnown() ? known().drift : []),
     /** Reads the index now; resolves also when that fails. */
     refresh: (): Promise<void> => upstream?.refresh() ?? Promise.resolve(),
     /** After a write that changes the site itself (settings, plugins): the next index is a new one. */

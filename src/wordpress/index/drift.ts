@@ -69,7 +69,7 @@ const respondsOtherwise = (ours: JsonObject, theirs: JsonObject): boolean => {
 
 /** Does the upstream take an argument otherwise than the table says? Both as a discovery document has them. */
 export const isArgumentTakenOtherwise = (ours: JsonObject, theirs: JsonObject): boolean =>
-  respondsOtherwise(asMap(normalised(ours)), asMap(normalised(theirs)))
+  !isDeepStrictEqual(ours, theirs) && respondsOtherwise(asMap(normalised(ours)), asMap(normalised(theirs)))
 
 /** Longest list of differences. */
 const maxDifferences = 2000
@@ -111,6 +111,8 @@ function* compareArgument(
   theirs: JsonObject,
   isInPath: boolean,
 ): Iterable<Difference> {
+  // As most arguments are.
+  if (isDeepStrictEqual(ours, theirs)) return
   const our = asMap(normalised(ours))
   const their = asMap(normalised(theirs))
   const matters = !isInPath && respondsOtherwise(our, their)

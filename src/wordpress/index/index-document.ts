@@ -231,11 +231,13 @@ const describeArgument = (schema: ArgumentSchema): JsonObject => {
 }
 
 /** An endpoint as WordPress announces it, with the arguments that the gateway enforces. */
-export const describeEndpoint = (endpoint: Endpoint): JsonObject => ({
-  methods: endpoint.methods,
-  ...(endpoint.allowBatch === undefined ? {} : { allow_batch: { v1: endpoint.allowBatch } }),
-  args: orEmptyList(mapSchemas(endpoint.arguments, describeArgument)),
-})
+export const describeEndpoint = memoizeByObject(
+  (endpoint: Endpoint): JsonObject => ({
+    methods: endpoint.methods,
+    ...(endpoint.allowBatch === undefined ? {} : { allow_batch: { v1: endpoint.allowBatch } }),
+    args: orEmptyList(mapSchemas(endpoint.arguments, describeArgument)),
+  }),
+)
 
 const wordsOf = (schema: JsonObject): string | undefined => {
   const words = ownMember(schema, 'description')

@@ -85,7 +85,6 @@ test('a replacement worker gets the configuration of the other workers, not that
   expect(await reload()).toMatchObject({ code: 'restart-needed' })
   await rm(file)
   await replaced(0)
-  await replaced(1)
   expect(await statuses('/three/x')).toEqual(new Set([200]))
 }, 180_000)
 

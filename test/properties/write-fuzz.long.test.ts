@@ -16,7 +16,7 @@ const only = process.env['WRITE_ARRANGEMENT']
 const maxMs = Number(process.env['WRITE_SECONDS'] ?? 3_600) * 1_000
 
 const run = async (arrangement: Arrangement, writes: number): Promise<Tally> => {
-  const lanes = writes < 1_000 ? 8 : 16
+  const lanes = writes < 1_000 ? 3 : 16
   const upstreams = await Promise.all(
     Array.from({ length: lanes }, (_, lane) => startFuzzedUpstream(randomFrom(seed + 1_000 * lane))),
   )

@@ -33,7 +33,7 @@ const isText = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && value.length <= longest
 
 /** Copied from a list or a log, it would find nothing, and leave what is meant. */
-const isRedacted = `${hidden} stands in place of a secret: name what is meant in full, or a prefix that ends before it`
+const redactedDetail = `${hidden} stands in place of a secret: name what is meant in full, or a prefix that ends before it`
 
 /** A kind of selector: a member for one, and a member for a list of several. */
 type SelectorRow = {
@@ -101,7 +101,8 @@ const readSelections = (members: JsonObject): PurgeSelection[] | string => {
     if (typeof selections === 'string') return selections
     all.push(...selections)
   }
-  if (all.some((selection) => selection.by !== 'all' && selection.text.includes(hidden))) return isRedacted
+  if (all.some((selection) => selection.by !== 'all' && selection.text.includes(hidden)))
+    return redactedDetail
   return all.length <= maxSelectors
     ? all
     : `expected at most ${maxSelectors} selectors in one request; use a tag, a prefix or all`
@@ -144,7 +145,7 @@ export const readWarmRequest = (content: unknown): RequestReading<WarmRequest> =
   if (typeof wait !== 'boolean') return fault('wait: expected true or false')
   if (!Array.isArray(urls) || urls.length === 0 || urls.length > maxWarmed)
     return fault(`urls: expected a list of 1 to ${maxWarmed} public URLs or paths`)
-  if (urls.some((url) => isText(url) && url.includes(hidden))) return fault(isRedacted)
+  if (urls.some((url) => isText(url) && url.includes(hidden))) return fault(redactedDetail)
   const wrong = urls.findIndex((url) => !isText(url))
   return wrong === -1
     ? { kind: 'read', request: { urls: urls as string[], wait } }

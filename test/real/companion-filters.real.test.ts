@@ -173,7 +173,7 @@ describeWith('php', 'filters that WordPress applies while it makes a response', 
         (name) => adding.test(name) && name !== 'rest_pre_echo_response',
       )
       expect(names.length).toBeGreaterThan(5)
-      for (const name of rowsOf(names, 3))
+      for (const name of rowsOf(names, 6))
         expect(await read(`${path}?hooked=${name}`), name).not.toContain(';plain;')
     },
   )

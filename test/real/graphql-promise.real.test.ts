@@ -6,7 +6,7 @@ import { describeSite } from './sites/describe-site.ts'
 
 /** `npm run fuzz:graphql` makes thousands, in many runs; another SEED makes other writes. */
 const numberOf = (name: string, otherwise: number): number => Number(process.env[name] ?? otherwise)
-const [writes, queries, seed] = [numberOf('WRITES', 5), numberOf('QUERIES', 16), numberOf('SEED', 20_261_129)]
+const [writes, queries, seed] = [numberOf('WRITES', 5), numberOf('QUERIES', 10), numberOf('SEED', 20_261_129)]
 
 const tell = (line: string): void => {
   process.stdout.write(`${line}\n`)

@@ -9,6 +9,7 @@ const root = '/index.php/wp-json'
 describeSite('requests to the shop of a real WordPress', () => {
   let site: RealSite
   let gateway: TestGateway
+  let product: number
 
   beforeAll(async () => {
     site = await startRealSite({ plugins: pluginSets[daySets.shop], withCompanion: false })
@@ -23,6 +24,8 @@ describeSite('requests to the shop of a real WordPress', () => {
       },
     })
     expect((await fetch(`${gateway.publicAddress}${root}/`)).status).toBe(200)
+    const { body } = await ask(site.origin, 'GET', '/wc/store/v1/products?per_page=1')
+    product = (JSON.parse(body) as readonly { readonly id: number }[])[0]?.id ?? 0
   }, 600_000)
   afterAll(async () => {
     await gateway?.close()
@@ -46,21 +49,10 @@ describeSite('requests to the shop of a real WordPress', () => {
     return { status: response.status, body: text, cart: response.headers.get('cart-token') ?? '' }
   }
 
-  const product = async (): Promise<number> => {
-    const { body } = await ask(site.origin, 'GET', '/wc/store/v1/products?per_page=1')
-    return (JSON.parse(body) as readonly { readonly id: number }[])[0]?.id ?? 0
-  }
-
   /** A new cart with one thing in it. */
   const cart = async (origin: string): Promise<string> => {
     const { cart: empty } = await ask(origin, 'GET', '/wc/store/v1/cart')
-    const added = await ask(
-      origin,
-      'POST',
-      '/wc/store/v1/cart/add-item',
-      { id: await product(), quantity: 1 },
-      empty,
-    )
+    const added = await ask(origin, 'POST', '/wc/store/v1/cart/add-item', { id: product, quantity: 1 }, empty)
     expect(added).toMatchObject({ status: 201 })
     return empty
   }

@@ -17,7 +17,7 @@ export const createProcessChecker = ({
     gateways: () =>
       gateways().map(({ origin, adminOrigin }) => ({ publicAddress: origin, adminAddress: adminOrigin })),
     operations: 10_000_000,
-    readers: 24,
+    readers: times(12, 24),
     writers: times(3, 6),
     lostAfterMs: 8_000,
     respondedShare: 0.99,

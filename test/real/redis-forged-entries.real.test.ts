@@ -135,7 +135,7 @@ describeWith('redis', 'entries that somebody else wrote to Redis', () => {
     })
     // A new ledger gives no lease before forgetAfter is over.
     await writer.redis.hset('{trellis}:ledger', 'born', '1')
-    while ((await gateway.metric('trellis_memory_trusted ')) !== 1) await pause(25)
+    while ((await gateway.metric('trellis_memory_trusted ')) !== 1) await pause(100)
     return gateway
   }
 

@@ -65,9 +65,9 @@ describeWith('redis', 'the second tier on a real Redis', () => {
   }
 
   const trusting = async (gateway: TestGateway): Promise<void> => {
-    for (let tries = 0; tries < 400; tries += 1) {
+    for (let tries = 0; tries < 100; tries += 1) {
       if ((await gateway.metric('trellis_memory_trusted ')) === 1) return
-      await pause(25)
+      await pause(100)
     }
     throw new Error('the instance does not trust its memory')
   }

@@ -21,6 +21,8 @@ type Options = {
 
 export const checkedPath = '/index.php/site-json/site/v2'
 const posts = [1, 2, 3]
+/** Readers without a rest take the processors of the gateways that they read. */
+const readerRestMs = 20
 /** As long as a test may take at most: nothing is proved by fewer. */
 const maxExtraMs = 150_000
 const min = { hits: 21, pushed: 4, onlyLogged: 4 }
@@ -97,7 +99,7 @@ export const checkChanges = async ({ companion, gateways, pollMs, forMs }: Optio
   const reader = async (gateway: Gateway): Promise<void> => {
     while (!isOver()) {
       await readOnce(gateway)
-      await pause(2)
+      await pause(readerRestMs)
     }
   }
 

@@ -60,7 +60,7 @@ export const sharingGateways = async (): Promise<SharingGateways> => {
     trusts: async (gateway, does) => {
       const message = does ? 'the instance does not trust its memory' : 'the instance trusts its memory'
       await expect
-        .poll(() => gateway.metric('trellis_memory_trusted '), { message, interval: 25 })
+        .poll(() => gateway.metric('trellis_memory_trusted '), { message, interval: does ? 100 : 25 })
         .toBe(does ? 1 : 0)
     },
     trouble: (gateway, name) => gateway.metric('trellis_shared_troubles_total{', `"${name}"`),

@@ -27,7 +27,7 @@ const contractModules = {
   graphql: [],
 }
 /** Files at the top of src that every folder may import. */
-const shared = '^src/(errors|clock|package-file)\\.ts$'
+const shared = '^src/(errors|clock|package-file|system-lookup)\\.ts$'
 
 const levelRules = levels.flatMap((folders, level) =>
   folders.map((folder) => ({

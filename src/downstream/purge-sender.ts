@@ -5,6 +5,7 @@ import type { ReceiverConfig } from '../config/config.ts'
 import { readBody } from '../http/bodies/read-body.ts'
 import { retryAfterMs } from '../http/headers/retry-after.ts'
 import { discard } from '../http/message.ts'
+import { systemLookup } from '../system-lookup.ts'
 import { guardConnection } from '../upstream/guard-connection.ts'
 import { maxInterimResponses } from '../upstream/messages.ts'
 import type { CachePurge } from './purge-requests.ts'
@@ -57,7 +58,7 @@ export const createSender = (
   const connect = buildConnector({
     timeout: timeoutMs,
     ...(ca.isSet ? { ca: ca.reveal() } : {}),
-    ...(address === undefined ? {} : { lookup: lookupOf(address) }),
+    lookup: address === undefined ? systemLookup : lookupOf(address),
   })
   const client = new Client(new URL(url).origin, {
     pipelining: 1,

@@ -38,6 +38,7 @@ import type { RequestContext } from '../exchange/request-context.ts'
 import type { OpenSpan, OpenSpans } from '../exchange/spans.ts'
 import { type TraceContext, traceContextOf } from '../http/headers/forwardable-headers.ts'
 import { isPost, methodName } from '../http/methods.ts'
+import { systemLookup } from '../system-lookup.ts'
 import type { AttemptEvent } from '../upstream/events.ts'
 
 /** The spans of one exchange: the outermost, and the innermost that is open. */
@@ -296,7 +297,11 @@ export const createTracing = (options: TracingOptions) => {
   const { report } = options
   const url = collectorUrl(options.otlpUrl, '/v1/traces')
   const unbound = boundExports(url, exportTimeoutMs)
-  const exporter = new OTLPTraceExporter({ url: url.href, timeoutMillis: exportTimeoutMs })
+  const exporter = new OTLPTraceExporter({
+    url: url.href,
+    timeoutMillis: exportTimeoutMs,
+    httpAgentOptions: { lookup: systemLookup },
+  })
   class CountedSpans extends BatchSpanProcessor {
     override onEnd(span: ReadableSpan): void {
       report({ kind: 'spans', outcome: 'ended', count: 1 })

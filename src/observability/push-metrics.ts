@@ -21,6 +21,7 @@ import {
   METRIC_HTTP_CLIENT_REQUEST_DURATION,
   METRIC_HTTP_SERVER_REQUEST_DURATION,
 } from '@opentelemetry/semantic-conventions'
+import { systemLookup } from '../system-lookup.ts'
 import type { MetricSnapshot } from './metrics/registry.ts'
 import { addressOf, boundExports, collectorUrl, exportTimeoutMs, success } from './open-telemetry.ts'
 
@@ -180,7 +181,12 @@ export const startPush = ({ intervalMs, snapshot, report, ...options }: PushOpti
   const unbound = boundExports(url, exportTimeoutMs)
   const delegate = createOtlpHttpExportDelegate(
     convertLegacyHttpOptions(
-      { url: url.href, timeoutMillis: exportTimeoutMs, concurrencyLimit: 1 },
+      {
+        url: url.href,
+        timeoutMillis: exportTimeoutMs,
+        concurrencyLimit: 1,
+        httpAgentOptions: { lookup: systemLookup },
+      },
       'METRICS',
       'v1/metrics',
       { 'Content-Type': 'application/json' },

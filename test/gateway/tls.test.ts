@@ -1,7 +1,7 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
-import { request as httpRequest } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2, type IncomingHttpHeaders } from 'node:http2'
 import { request as httpsRequest } from 'node:https'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -82,15 +82,39 @@ describe('TLS', () => {
     )
   })
 
-  test('a plain request gets nothing', async () => {
+  test.each([false, true])(
+    'a plain request gets 400 and the reason, and its connection ends (HTTP/2: %s)',
+    async (http2) => {
+      await start({ tls: keyPair('good'), http2 })
+      const reply = await new Promise((resolve) => {
+        const plain = connect(port(), '127.0.0.1')
+        let received = ''
+        plain.on('data', (bytes) => {
+          received += bytes
+        })
+        plain.once('close', () => resolve(received))
+        plain.write(
+          `POST /a/x HTTP/1.1\r\nHost: a.test\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(100_000)}`,
+        )
+      })
+      expect(reply).toMatch(/^HTTP\/1\.1 400 .*https:\/\//s)
+      expect(origin.received).toHaveLength(0)
+    },
+  )
+
+  test('what is neither TLS nor HTTP gets no response', async () => {
     await start({ tls: keyPair('good') })
-    const outcome = await new Promise((resolve) => {
-      const sent = httpRequest({ host: '127.0.0.1', port: port(), path: '/a/x' }, () => resolve('answered'))
-      sent.once('error', () => resolve('cut'))
-      sent.end()
+    const reply = await new Promise((resolve) => {
+      const plain = connect(port(), '127.0.0.1')
+      let received = ''
+      plain.on('error', () => {})
+      plain.on('data', (bytes) => {
+        received += bytes.toString('latin1')
+      })
+      plain.once('close', () => resolve(received))
+      plain.write('SSH-2.0-OpenSSH\r\n')
     })
-    expect(outcome).toBe('cut')
-    expect(origin.received).toHaveLength(0)
+    expect(reply).not.toContain('HTTP')
   })
 
   test('versions older than configured are not spoken', async () => {

@@ -2,6 +2,7 @@ import { createConnection, type Socket } from 'node:net'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { AbstractConnector } from 'ioredis'
 import { interposePush, watchWrites } from '../../http/interposed-streams.ts'
+import { systemLookup } from '../../system-lookup.ts'
 
 /** A connection either sends commands or subscribes to channels. */
 type ConnectionUse = 'calls' | 'listens'
@@ -169,7 +170,7 @@ export const connectorFor = (purpose: ConnectionUse, limits: ReplyLimits) =>
 
     override async connect(): Promise<Socket | TLSSocket> {
       const { host, port, family, tls } = this.#options
-      const server = { host, port, ...(family === undefined ? {} : { family }) }
+      const server = { host, port, lookup: systemLookup, ...(family === undefined ? {} : { family }) }
       this.connecting = true
       const stream = tls === undefined ? createConnection(server) : connect({ ...server, ...tls })
       guardReplies(stream, purpose, limits)

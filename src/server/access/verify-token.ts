@@ -18,6 +18,7 @@ import type { AccessRefusal, Identity } from '../../exchange/access.ts'
 import { readBody } from '../../http/bodies/read-body.ts'
 import { createRecentValues } from '../../http/memo.ts'
 import { discard } from '../../http/message.ts'
+import { systemLookup } from '../../system-lookup.ts'
 import type { JwksResult } from '../events.ts'
 
 export type Jwks = {
@@ -51,7 +52,7 @@ const openJwks = (url: string, signal: AbortSignal): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const { get } = /^https:/i.test(url) ? https : http
     const headers = { accept: 'application/json', connection: 'close' }
-    get(url, { signal, headers }, resolve).on('error', reject)
+    get(url, { signal, headers, lookup: systemLookup }, resolve).on('error', reject)
   })
 
 /** Fetches the JWKS. No redirect is followed: the configuration names the host. */

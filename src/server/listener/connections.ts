@@ -86,6 +86,17 @@ type Watched = { sentBytes: number; cut: (() => void) | undefined }
 /** Response bytes that the operating system has accepted. */
 const sentBytesOf = (socket: Socket): number => socket.bytesWritten - socket.writableLength
 
+/** The URL begins with http: where it has to begin with https:. TLS has no response of its own that a client would show. */
+const plainText = 'This port speaks HTTPS: use https:// in the URL.\n'
+const plainResponse = [
+  'HTTP/1.1 400 Bad Request',
+  'Content-Type: text/plain',
+  `Content-Length: ${plainText.length}`,
+  'Connection: close',
+  '',
+  plainText,
+].join('\r\n')
+
 /** Identifies a connection and the socket that TLS creates for it. */
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
@@ -139,6 +150,12 @@ class WatchedConnections {
         this.#handshakes.delete(peerOf(socket))
         this.#watch(socket)
         if ((socket as TLSSocket).alpnProtocol !== 'h2') this.#options.reading.add(socket)
+      })
+      this.#server.on('tlsClientError', ({ code }: NodeJS.ErrnoException, socket: Socket) => {
+        const connection = this.#handshakes.get(peerOf(socket))
+        if (code !== 'ERR_SSL_HTTP_REQUEST' || connection === undefined) return
+        connection.write(plainResponse)
+        connection.destroySoon()
       })
     }
     this.#server.on('drop', () => this.#options.report({ kind: 'connection-cut', reason: 'too-many' }))

@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net'
 import { expect, test } from 'vitest'
-import { sharedLookup } from '../../../src/upstream/targets/connector.ts'
+import { sharedLookup } from '../../src/system-lookup.ts'
 
 type Found = Parameters<LookupFunction>[2]
 type Reply = Parameters<Found>

@@ -64,7 +64,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
     expect((await poll(site.origin, last, incarnation, known)).incarnation).toBe(incarnation)
     const run = statements.split(';').map((one) => `mysqli_query( $w, ${JSON.stringify(one.trim())} );`)
     // Not through wpdb, which would log it.
-    await site.php(`$w = $GLOBALS["wpdb"]->dbh; ${run.join(' ')}`)
+    await site.request(`$w = $GLOBALS["wpdb"]->dbh; ${run.join(' ')}`)
     for (let n = 0; n < 3; n += 1) await save()
     expect((await poll(site.origin, last, incarnation, known)).incarnation).not.toBe(incarnation)
   })
@@ -72,7 +72,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
   test('a repaired table has the rows that it had', async () => {
     const { last, incarnation, rows } = await poll(site.origin, 0)
     const known = `${last}.${rows.at(-1)?.check}`
-    await site.php(
+    await site.request(
       `foreach ( array( 'ALTER TABLE wp_trellis_changes ENGINE = MyISAM', 'REPAIR TABLE wp_trellis_changes', 'ALTER TABLE wp_trellis_changes ENGINE = InnoDB' ) as $sql ) { $GLOBALS['wpdb']->query( $sql ); }`,
     )
     const later = await poll(site.origin, last, incarnation, known)
@@ -82,7 +82,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
 
   test('ids of rows that are inserted in a row are known', async () => {
     const { last } = await poll(site.origin, 0)
-    await site.php(
+    await site.request(
       `$w = $GLOBALS['wpdb']; foreach ( array( 1, 2 ) as $n ) { $w->insert( 'wp_posts', array( 'post_title' => 'bare', 'post_content' => '', 'post_excerpt' => '', 'to_ping' => '', 'pinged' => '', 'post_content_filtered' => '' ) ); } $w->insert( 'wp_comments', array( 'comment_post_ID' => 53, 'comment_author' => 'b', 'comment_content' => 'bare' ) );`,
     )
     const logged = (await poll(site.origin, last)).rows.flatMap(({ changes = [] }) => changes)
@@ -140,7 +140,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
 
   test('a request that has switched autocommit off, so that its rows of the log may be rolled back, is not lost for polls', async () => {
     const { last } = await poll(site.origin, 0)
-    await site.php(
+    await site.request(
       `$w = $GLOBALS['wpdb']; $w->query( 'SET autocommit = 0' ); ${title(65)} $w->query( 'COMMIT' );`,
     )
     const { rows } = await poll(site.origin, last)
@@ -156,14 +156,14 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
   })
 
   test('the changes of a transaction come in a row that no poll can have given up', async () => {
-    await site.php(`update_option( 'next', microtime() );`)
+    await site.request(`update_option( 'next', microtime() );`)
     const { last } = await poll(site.origin, 0)
     const slow = await pausedScript(
       site,
       `$w = $GLOBALS['wpdb']; $w->query( 'START TRANSACTION' ); $w->update( 'wp_posts', array( 'post_title' => 't' ), array( 'ID' => 61 ) ); pause(); $w->query( 'COMMIT' );`,
     )
     // The other one begins while the first has its sequence and is not committed.
-    await site.php(`wp_update_post( array( 'ID' => 62, 'post_title' => 'u' ) );`)
+    await site.request(`wp_update_post( array( 'ID' => 62, 'post_title' => 'u' ) );`)
     const early = (await poll(site.origin, last)).rows.map(({ sequence }) => sequence)
     await slow.go()
     const late = (await poll(site.origin, last)).rows
@@ -177,7 +177,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
 
   test('a transaction that is rolled back removes its mark, and the changes come in a new row', async () => {
     const { last } = await poll(site.origin, 0)
-    await site.php(
+    await site.request(
       `$w = $GLOBALS['wpdb']; $w->query( 'START TRANSACTION' ); $w->update( 'wp_posts', array( 'post_title' => 't' ), array( 'ID' => 63 ) ); $w->query( 'ROLLBACK' );`,
     )
     const { rows } = await poll(site.origin, last)
@@ -187,7 +187,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
   })
 
   test('the values that a request reads from its connection are those of its own statements', async () => {
-    const { output } = await site.php(
+    const output = await site.request(
       `$w = $GLOBALS['wpdb'];
       // The end of a temporary value is not reported; the write after it makes the mark.
       $w->query( "INSERT INTO wp_options (option_name, option_value) VALUES ('_transient_timeout_own', '1')" );
@@ -210,7 +210,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
 
   test('a connection that is cut in the middle does not lose the changes', async () => {
     const { last } = await poll(site.origin, 0)
-    await site.php(
+    await site.request(
       `$w = $GLOBALS['wpdb']; update_option( 'cut', '1' ); $other = mysqli_connect( 'localhost', 'root', '', 'site', 0, substr( DB_HOST, strlen( 'localhost:' ) ) ); mysqli_query( $other, 'KILL ' . mysqli_thread_id( $w->dbh ) ); usleep( 200000 ); update_option( 'cut', '2' );`,
     )
     const logged = (await poll(site.origin, last)).rows.flatMap(({ changes = [] }) => changes)
@@ -241,7 +241,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
         ['draft', 'publish'],
       ])
       // Behind the cache's back: the values before are those of the database, not of the cache.
-      await site.php(
+      await site.request(
         `$GLOBALS['wpdb']->update( 'wp_posts', array( 'post_status' => 'pending' ), array( 'ID' => 64 ) );`,
       )
       expect((await write())[0]?.before).toMatchObject({ status: 'pending' })
@@ -254,7 +254,7 @@ describeWith('mariadb', 'the WordPress companion on MariaDB', () => {
     test('an option that keeps its value is reported only if the cache had another one', async () => {
       const reported = async (code: string) => {
         const { last } = await poll(site.origin, 0)
-        const { output } = await site.php(
+        const output = await site.request(
           `function set( $value ) { $GLOBALS['wpdb']->update( 'wp_options', array( 'option_value' => $value ), array( 'option_name' => 'posts_per_rss' ) ); } ${code}`,
         )
         expect(output).toBe('')

@@ -7,16 +7,11 @@ import { type CompanionSite, makeNetwork, startCompanionStack, untilReloaded } f
 describeWith('mariadb', 'the WordPress companion in a network of blogs', () => {
   let site: CompanionSite
 
-  const php = async (code: string): Promise<string> => {
-    const { code: exit, output } = await site.php(code)
-    if (exit !== 0) throw new Error(`${exit}: ${output}`)
-    return output
-  }
   /** What is pushed for some PHP, as `site: changes`. */
   const reported = async (code: string) => {
     const { last } = await poll(site.origin, 0)
     const count = site.intake.pushes.length
-    await php(code)
+    await site.request(code)
     const { rows } = await poll(site.origin, last)
     const logged = rows.map((row) => ({ site: row.site, sequence: row.sequence, changes: row.changes }))
     const pushed = () =>
@@ -68,7 +63,7 @@ describeWith('mariadb', 'the WordPress companion in a network of blogs', () => {
   test('an empty language changes a blog only if the network has one', async () => {
     const addEmpty = `add_option( 'WPLANG', '' );`
     const set = (language: string) =>
-      php(
+      site.request(
         `delete_option( 'WPLANG' ); $GLOBALS['wpdb']->update( 'wp_sitemeta', array( 'meta_value' => '${language}' ), array( 'meta_key' => 'WPLANG' ) );`,
       )
     expect(await reported(addEmpty)).toEqual(['1: option WPLANG:direct'])

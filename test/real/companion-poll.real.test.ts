@@ -164,8 +164,8 @@ describeWith('php', 'the log of the WordPress companion', () => {
         },
       ])
       const code = `update_option( 'kept', 'x' ); update_option( 'kept', 'y' ); update_option( 'kept', 'x' );`
-      await site.php(code)
-      expect(await changesOf(() => site.php(code))).toContainEqual({ kind: 'option', name: 'kept' })
+      await site.request(code)
+      expect(await changesOf(() => site.request(code))).toContainEqual({ kind: 'option', name: 'kept' })
       await end()
     })
 
@@ -192,7 +192,7 @@ describeWith('php', 'the log of the WordPress companion', () => {
       ['[{"kind":"all","reason":"overflow"}]', false],
       ['damaged', false],
     ])('an ended request with the changes %s has written options alone: %s', async (changes, isAside) => {
-      const { output } = await site.php(
+      const output = await site.request(
         `echo json_encode( Trellis_Changes::are_aside( json_decode( getenv( 'CHANGES' ) ) ) );`,
         { CHANGES: changes },
       )

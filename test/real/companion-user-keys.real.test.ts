@@ -89,7 +89,7 @@ describeWith('php', 'what users have beside what WordPress shows of them', () =>
     ["update_user_meta( 1, 'pot', 'l' ); clean_user_cache( 1 );", [everything]],
   ])('%s is reported', async (code, changes) => {
     site.intake.pushes.length = 0
-    const { output } = await site.php(code)
+    const output = await site.request(code)
     expect(output).toBe('')
     expect(site.intake.pushes.flatMap((push) => push.changes)).toEqual(changes)
   })

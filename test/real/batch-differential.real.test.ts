@@ -10,7 +10,13 @@ import { type BatchResponse, type BatchSite, publicUrl, sendBatch } from './batc
 import { startWordPress, type WordPress } from './wordpress/start-wordpress.ts'
 
 const allCases = [...orderCases, ...itemCases, ...envelopeCases]
-const cases = rowsOf(allCases, 16, ({ title }) => expectedDifference(title) !== undefined)
+/** The first case of each difference. */
+const firsts = new Map([...allCases].reverse().map(({ title }) => [expectedDifference(title), title]))
+const cases = rowsOf(
+  allCases,
+  16,
+  ({ title }) => expectedDifference(title) !== undefined && firsts.get(expectedDifference(title)) === title,
+)
 
 const ways = [
   { title: 'item by item, names: same', split: 'item', names: 'same' },
@@ -31,7 +37,7 @@ describeWith('php', 'a batch is answered as WordPress answers it', () => {
   })
 
   test('cases have their own names', () => {
-    expect(cases.length).toBeGreaterThan(20)
+    expect(cases.length).toBeGreaterThan(14)
     expect(new Set(allCases.map(({ title }) => title)).size).toBe(allCases.length)
   })
 

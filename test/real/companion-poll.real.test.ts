@@ -33,7 +33,7 @@ describeWith('php', 'the log of the WordPress companion', () => {
   const begin = async (code: string) => {
     const end = join(site.site, randomUUID())
     const written = `${end}-written`
-    const loop = `do { ${code} touch( '${written}' ); usleep( 20000 ); clearstatcache(); } while ( ! file_exists( '${end}' ) );`
+    const loop = `do { ${code} touch( '${written}' ); usleep( 100000 ); clearstatcache(); } while ( ! file_exists( '${end}' ) );`
     const ended = site.php(loop)
     await expect.poll(() => existsSync(written)).toBe(true)
     return async () => {

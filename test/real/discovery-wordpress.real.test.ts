@@ -1,9 +1,9 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { compareValues } from '../contracts/compare-values.ts'
+import { builtGateway } from '../support/built-gateway.ts'
 import { startProcess } from '../support/processes.ts'
 import { describeWith } from '../support/requirements.ts'
 import { expectedInIndex } from './differential/index-differences.ts'
@@ -125,11 +125,7 @@ describeWith('php', 'discovery documents in front of a real WordPress', () => {
     const upstream = { targets: [wordpress.origin], basePath: '/index.php/wp-json' }
     const site = { contract: 'site', mount: '/wp-json', names: 'wordpress', upstream }
     await writeFile(file, JSON.stringify({ services: { site } }))
-    const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
-    const program = startProcess(process.execPath, [
-      ...['--import', 'tsx', main],
-      ...['routes', '--drift', '-c', file],
-    ])
+    const program = startProcess(process.execPath, [await builtGateway(), 'routes', '--drift', '-c', file])
     const end = await program.ended
     expect(program.output()).toMatch(/^\d+ differences, 0 of drift$/m)
     expect(end).toBe(0)

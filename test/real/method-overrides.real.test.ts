@@ -63,7 +63,7 @@ const caseOf = (route: string, type: string, number: number): Case => {
   }
 }
 
-/** 200 of each kind of route in a long run, 14 in a short one. */
+/** 200 of each kind of route in a long run, 8 in a short one. */
 const rounds = times(1, 5)
 
 const allCases = Object.keys(routes).flatMap((route) =>
@@ -79,7 +79,7 @@ const responseOf = async (root: string, { target, init }: Case, wordpress: WordP
   return { status: response.status, content: text.replaceAll(/http:\/\/127\.0\.0\.1:\d+[\w/.-]*/g, '') }
 }
 
-const cases = rowsOf(allCases, 3)
+const cases = rowsOf(allCases, 5)
 
 describeWith('php', 'a POST that names another method does at a site what it does without a gateway', () => {
   let direct: WordPress

@@ -890,11 +890,19 @@ final class Trellis_Known_Sql {
 	/** What the statement right before has left in the connection: another one in between would change it. */
 	const LEFT_BY_LAST = '/\b(?:FOUND_ROWS|ROW_COUNT|DIAGNOSTICS)\b|@@|\bSHOW\b[^;\']{0,40}\b(?:WARNINGS|ERRORS)\b/i';
 
+	/** A SELECT without comments, names apart from their dots, what the connection knows, sequences, and calls but to count. */
+	const PLAIN = '~^\s*+SELECT\s(?:[^(/\-\#@.v]++|\((?<=\sIN \(|\sOR \(|\sAND \(|\sWHERE \(|\sON \(|\sCOUNT\(|\(\(|\( \()|/(?!\*)|-(?!-)|@(?!@)|\.(?!\s)|v(?!alue\s+for\b))*+$~iD';
+
 	private static $known = null;
 
 	/** Whether a statement asks for something that another statement may change. */
 	public static function asks_last_statement( $sql ) {
 		return self::has( self::LEFT_BY_LAST, $sql );
+	}
+
+	/** Whether a statement does nothing but read rows, and what it calls is known: so are most. */
+	public static function is_plain( $sql ) {
+		return 1 === preg_match( self::PLAIN, $sql );
 	}
 
 	/** Whether a statement has such a text outside of its quoted ones. */
@@ -1229,7 +1237,8 @@ final class Trellis_Changes {
 	}
 
 	private function read( $query ) {
-		$asks_last = false !== stripos( $query, 'LAST_INSERT_ID' ) || Trellis_Known_Sql::asks_last_statement( $query );
+		$is_plain  = Trellis_Known_Sql::is_plain( $query );
+		$asks_last = ! $is_plain && ( false !== stripos( $query, 'LAST_INSERT_ID' ) || Trellis_Known_Sql::asks_last_statement( $query ) );
 		$this->settle_insert( $asks_last );
 		$this->settle_found( $asks_last );
 		if ( $this->is_marked && ! $this->is_uncommitted && time() - $this->marked_at > self::LONGEST_MARK && ! $asks_last ) {
@@ -1238,6 +1247,9 @@ final class Trellis_Changes {
 			$id              = $this->log->last_insert_id();
 			$this->finish();
 			$this->log->restore_insert_id( $id );
+		}
+		if ( $is_plain && ! $this->is_owed && ! $this->calls ) {
+			return;
 		}
 		list( $verb, $sql ) = self::split_verb( $query );
 		if ( $this->has_own_id && ( $asks_last || 'INSERT' === $verb || 'REPLACE' === $verb ) ) {
@@ -3533,8 +3545,8 @@ final class Trellis_Tags {
 	/** Names this request, as the reports of what it writes do. */
 	private $request;
 
-	/** Looked for once, when the response is described. */
-	private $adding_hooks = null;
+	/** What plugins have hooked to where they add. */
+	private $additions = null;
 
 	/** The pattern of statements that are read without more. */
 	private $plain_query = null;
@@ -3892,15 +3904,15 @@ final class Trellis_Tags {
 
 	/** Whether a plugin, a shortcode or a dynamic block may have added anything to the answer. */
 	private function is_added_to() {
-		return $this->is_added_to || array() !== $this->fields() || $this->is_filtered( array_merge( $this->adding_hooks(), preg_grep( self::OF_SITE, array_keys( $GLOBALS['wp_filter'] ) ) ) );
+		return $this->is_added_to || array() !== $this->fields() || array() !== $this->additions() || $this->is_filtered( preg_grep( self::OF_SITE, self::applied_filters() ) );
 	}
 
-	/** Those by which they add. Terms have a filter for each taxonomy. */
-	private function adding_hooks() {
-		if ( null === $this->adding_hooks ) {
-			$this->adding_hooks = array_merge( preg_grep( self::ADDING, array_keys( $GLOBALS['wp_filter'] ) ), preg_replace( '/^/', 'get_', get_taxonomies() ) );
+	/** What plugins have hooked to where they add; looked for once, when the response is described. Terms have a filter for each taxonomy. */
+	private function additions() {
+		if ( null === $this->additions ) {
+			$this->additions = $this->callbacks_of( array_merge( preg_grep( self::ADDING, self::applied_filters() ), preg_replace( '/^/', 'get_', get_taxonomies() ) ) );
 		}
-		return $this->adding_hooks;
+		return $this->additions;
 	}
 
 	/** Fields that plugins have registered for what the response shows; null when it is not known what that is. */
@@ -3939,7 +3951,7 @@ final class Trellis_Tags {
 			return true;
 		}
 		$hooks = array();
-		foreach ( array_merge( $this->callbacks_of( array_merge( $this->adding_hooks(), self::REORDERING ) ), array_filter( array_column( $fields, 'get_callback' ) ) ) as $callback ) {
+		foreach ( array_merge( $this->additions(), $this->callbacks_of( self::REORDERING ), array_filter( array_column( $fields, 'get_callback' ) ) ) as $callback ) {
 			$plugin = $this->plugin_of( $callback );
 			$names  = Trellis_Known_Code::hooks_beside( $callback, $plugin, $may_name );
 			$others = '' === $names ? null : Trellis_Known_Code::registered_with( $callback );
@@ -3949,7 +3961,7 @@ final class Trellis_Tags {
 			$hooks[ $names ] = $plugin;
 		}
 		foreach ( $hooks as $names => $plugin ) {
-			if ( $this->callbacks_of( preg_grep( $names, array_keys( $GLOBALS['wp_filter'] ) ), $plugin ) ) {
+			if ( $this->callbacks_of( preg_grep( $names, self::applied_filters() ), $plugin ) ) {
 				return true;
 			}
 		}
@@ -3963,6 +3975,11 @@ final class Trellis_Tags {
 		}
 		// An object cache has the terms of a post without a statement.
 		return $this->reads && ( $this->is_filtered( self::ORDERING ) || has_action( 'parse_term_query' ) || has_action( 'pre_get_terms' ) || array_filter( array_column( get_taxonomies( array(), 'objects' ), 'args' ) ) );
+	}
+
+	/** Those that were applied, and have callbacks. */
+	private static function applied_filters() {
+		return isset( $GLOBALS['wp_filters'] ) ? array_keys( array_intersect_key( $GLOBALS['wp_filters'], $GLOBALS['wp_filter'] ) ) : array();
 	}
 
 	/** Whether anything but WordPress itself is hooked to one of these filters, and the filter was applied. */

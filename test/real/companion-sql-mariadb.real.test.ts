@@ -444,6 +444,27 @@ describeWith('mariadb', 'statements that name less than they read or write', () 
     expect(JSON.parse(output)).toEqual([[], true])
   })
 
+  test('what is plain at a glance calls nothing, leaves nothing and asks for nothing of the connection', async () => {
+    const parts =
+      String.raw`SELECT |select\t| | |\n|.|. |,|;|x|VALUE FOR s| value |IN (|in(|AND (|x.IN (|x. IN (|ON (|( (|((|COUNT(|x.COUNT(|COUNT (|count |sell(|FOUND_ROWS(|LAST_INSERT_ID(|(|)|'|"|\|` +
+      '`f`(|`|/*|/*!|*/|--|-|#|@|@@warning_count|1|INSERT INTO '
+    const { output } = await site.php(`mt_srand( 7 );
+      $parts = explode( '|', base64_decode( '${Buffer.from(parts).toString('base64')}' ) );
+      $plain = 0;
+      $wrong = array();
+      for ( $n = 0; $n < 60000; $n++ ) {
+        $sql = $n % 8 ? 'SELECT x' : '';
+        for ( $left = mt_rand( 1, 9 ); $left > 0; $left-- ) { $sql .= $parts[ mt_rand( 0, count( $parts ) - 1 ) ]; }
+        if ( Trellis_Known_Sql::is_plain( $sql ) ) {
+          ++$plain;
+          list( $verb, $rest ) = Trellis_Changes::split_verb( $sql );
+          if ( 'SELECT' !== $verb || Trellis_Known_Sql::stored_calls( $rest ) || Trellis_Known_Sql::writes_unnamed( $verb, $rest ) || Trellis_Known_Sql::asks_last_statement( $sql ) || false !== stripos( $sql, 'LAST_INSERT_ID' ) ) { $wrong[] = $sql; }
+        }
+      }
+      echo json_encode( array( $plain > 5000, array_slice( $wrong, 0, 20 ) ) );`)
+    expect(JSON.parse(output)).toEqual([true, []])
+  })
+
   /** Between two of these stands one of the questions. */
   const statements = [
     'UPDATE wp_sales SET amount = amount + 1 WHERE id = 3',

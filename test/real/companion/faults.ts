@@ -31,8 +31,8 @@ const ofTags: readonly Fault[] = [
   ),
   fault(
     'additions: filters of texts are not seen',
-    "preg_grep( self::ADDING, array_keys( $GLOBALS['wp_filter'] ) )",
-    "preg_grep( '/^rest_prepare_/', array_keys( $GLOBALS['wp_filter'] ) )",
+    'preg_grep( self::ADDING, self::applied_filters() )',
+    "preg_grep( '/^rest_prepare_/', self::applied_filters() )",
   ),
   fault(
     'additions: filters that were applied are not seen',
@@ -484,8 +484,8 @@ const ofRows: readonly Fault[] = [
   fault('names: statements in another order are not seen', '$this->is_reordered = true;'),
   fault(
     'names: orders that plugins give to terms are not seen',
-    'array_merge( $this->adding_hooks(), self::REORDERING )',
-    '$this->adding_hooks()',
+    '$this->additions(), $this->callbacks_of( self::REORDERING ), ',
+    '$this->additions(), ',
   ),
 ]
 
@@ -625,7 +625,7 @@ const ofJoins: readonly Fault[] = [
   ),
   fault(
     'known: what is hooked to filters of known code is known',
-    "if ( $this->callbacks_of( preg_grep( $names, array_keys( $GLOBALS['wp_filter'] ) ), $plugin ) ) {",
+    'if ( $this->callbacks_of( preg_grep( $names, self::applied_filters() ), $plugin ) ) {',
     'if ( false ) {',
   ),
 ]

@@ -4,6 +4,7 @@ import { request as httpsRequest } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { times } from '../support/breadth.ts'
 import { keyPair, pem } from '../support/certificates.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, startOrigin } from '../support/origin.ts'
@@ -86,6 +87,8 @@ const leaveUnread = (localAddress: string): Socket => {
 const each = (count: number, begin: (at: number) => unknown): void => {
   for (let at = 0; at < count; at += 1) begin(at)
 }
+/** Several times what one address may have. */
+const many = times(300, 1_000)
 const addressOf = (at: number): string => `127.1.${1 + (at >> 7)}.${1 + (at & 127)}`
 
 /** Status of one request of the client that does nothing wrong; `failed` when its connection broke. */
@@ -130,9 +133,9 @@ describe('clients that hold upstream slots leave others unharmed', () => {
     expect(await askForSeconds(1)).toEqual(new Set(['200']))
   })
 
-  test('1000 uploads of one address that trickle', async () => {
+  test(`${many} uploads of one address that trickle`, async () => {
     await start()
-    each(1_000, () => trickle('127.0.0.2'))
+    each(many, () => trickle('127.0.0.2'))
     await pause(1_000)
     expect(await askForSeconds(1)).toEqual(new Set(['200']))
   })
@@ -180,9 +183,9 @@ describe('clients that hold upstream slots leave others unharmed', () => {
     expect(await askForSeconds(1)).toEqual(new Set(['200']))
   })
 
-  test('1000 requests of two addresses to a slow upstream', async () => {
+  test(`${many} requests of two addresses to a slow upstream`, async () => {
     await start()
-    each(1_000, (at) =>
+    each(many, (at) =>
       dial(at % 2 === 0 ? '127.0.0.2' : '127.0.0.4').write(
         `GET /slow/${at} HTTP/1.1\r\nHost: a.test\r\n\r\n`,
       ),

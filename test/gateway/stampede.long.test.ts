@@ -1,11 +1,12 @@
 import { setImmediate } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { times } from '../support/breadth.ts'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type Origin, pause, type Script, startOrigin } from '../support/origin.ts'
 
 /** Each with a connection, whose two ends are in this process: a hard limit of 4,096 descriptors suffices. */
-const readers = 1_500
+const readers = times(500, 1_500)
 
 const dispatcher = new Agent({ pipelining: 0 })
 afterAll(() => dispatcher.destroy())

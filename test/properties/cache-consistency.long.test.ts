@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Cache } from '../../src/cache/cache.ts'
+import { times } from '../support/breadth.ts'
 import { harness, readOf, response, safePolicy, settle, textOf } from '../unit/cache/cache-fixture.ts'
 
 /** An upstream of a few resources, each a number that writes count up. The scheduler decides when anything happens. */
@@ -103,6 +104,6 @@ test('after an acknowledged write no read returns older data, in any order of ev
       expect(begun).toHaveLength(sequence.length)
       cache.close()
     }),
-    { numRuns: 600 },
+    { numRuns: times(200, 600) },
   )
 })

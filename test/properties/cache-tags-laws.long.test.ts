@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { siteTags } from '../../src/wordpress/tags/tags.ts'
+import { times } from '../support/breadth.ts'
 import { found, reaches, tagger } from '../unit/cache/site-fixture.ts'
 
 const collections = fc.oneof(
@@ -68,7 +69,7 @@ test('no response makes the tagger throw or grow, and every tag belongs to its s
       expect(stored).toContain('site/all')
       expect(written.length).toBeGreaterThan(0)
     }),
-    { numRuns: 1000 },
+    { numRuns: times(300, 1_000) },
   )
 })
 
@@ -95,6 +96,6 @@ test('whatever a response says, a write reaches the item in its path and the lis
         expect(reaches(write, list)).toBe(true)
       },
     ),
-    { numRuns: 1000 },
+    { numRuns: times(300, 1_000) },
   )
 })

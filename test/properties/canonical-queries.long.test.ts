@@ -9,7 +9,7 @@ import { type Meaning, meaningKey, meanings } from './list-meanings.ts'
 import { chooserOf, spellQuery } from './list-spellings.ts'
 
 /** Pairs of meanings to try; 1000000 for a long run. */
-const runs = Number(process.env['PROPERTY_RUNS'] ?? times(3_000, 10_000))
+const runs = Number(process.env['PROPERTY_RUNS'] ?? times(1_000, 10_000))
 const fewerRuns = Math.ceil(runs / 4)
 const timeout = 30_000 + 5 * runs
 

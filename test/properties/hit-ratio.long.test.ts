@@ -1,11 +1,16 @@
 import { expect, test } from 'vitest'
 import { runTrace } from '../../bench/trace-run.ts'
+import { times } from '../support/breadth.ts'
 
 test('on a realistic trace nothing is stale, and more is answered without the upstream than by the usual means', async ({
   annotate,
 }) => {
   // npm run bench:trace runs a long one.
-  const [trellis, ttlOnly, purgeAll] = await runTrace({ seed: 1, operations: 1500, betweenMs: 50 })
+  const [trellis, ttlOnly, purgeAll] = await runTrace({
+    seed: 1,
+    operations: times(700, 1_500),
+    betweenMs: 50,
+  })
   if (trellis === undefined || ttlOnly === undefined || purgeAll === undefined) throw new Error('no results')
   await annotate(
     [trellis, ttlOnly, purgeAll]

@@ -125,7 +125,7 @@ const advised: Readonly<Partial<Record<Advisable, (route: string, limits: CacheL
     settings: ['cache:', '  harmlessFields: [NAME]'],
   }),
   'key-parameter': () => ({
-    text: 'these reads have query parameters that the route does not declare, and each value has a response of its own. If no plugin reads them, remove them',
+    text: 'these reads have query parameters that the route does not declare, and each value has a response of its own. If your service does not read them, remove them',
     settings: ['parameters:', '  unknown: strip'],
   }),
   vary: () =>
@@ -143,7 +143,12 @@ const advised: Readonly<Partial<Record<Advisable, (route: string, limits: CacheL
   emptied: (route) => ({
     ...(isOperation(route.split(' ').slice(1).join(' '))
       ? {}
-      : { settings: ['cache:', `  harmlessWrites: ['${writePattern(route)}']`] }),
+      : {
+          settings: [
+            'cache:',
+            `  harmlessWrites: ['${writePattern(route)}'] # only if it changes nothing that readers see`,
+          ],
+        }),
     text: `${route} emptied the cache (the access log has its path). If it changes nothing that readers see, say so; a service that reports its changes says what each request changed`,
   }),
 }

@@ -92,7 +92,7 @@ export const exitCodes = {
   adminFailed: {
     code: 7,
     meaning:
-      '`status`, `advise`, `purge`, `warm`, `reload`: the admin side does not respond, or refuses the request',
+      '`status`, `advise`, `purge`, `warm`, `changed`, `reload`: the admin side does not respond, or refuses the request',
   },
   fileExists: { code: 8, meaning: '`init`: the file exists already, or cannot be written' },
 } as const satisfies Record<string, { readonly code: number; readonly meaning: string }>

@@ -11,7 +11,7 @@ export const quoted = (text: string): string => JSON.stringify(text.replaceAll('
 /** The settings beside services. */
 export const commonLines = (publicUrl: string | undefined, cacheLines: readonly string[] = []): string[] => [
   '# Configuration of Trellis. Check it with `trellis check`, then run `trellis start`.',
-  '# Every setting with its default: docs/configuration.md in the package, or `trellis schema`.',
+  '# Every setting with its default: docs/settings.md in the package, or `trellis schema`.',
   '# "${NAME:-default}" reads an environment variable; secrets can be file:/run/secrets/name.',
   '',
   'listen: # clients connect here',

@@ -112,7 +112,7 @@ const certificateCheck = (subject: string, pem: string, hosts: readonly string[]
   const certificate = new X509Certificate(pem)
   const days = Math.floor((Date.parse(certificate.validTo) - Date.now()) / dayMs)
   if (days < 0)
-    return { state: 'fault', subject, text: `has expired on ${certificate.validTo}: renew it, and reload` }
+    return { state: 'fault', subject, text: `expired on ${certificate.validTo}: renew it, and reload` }
   const other = hosts.find((host) =>
     isIP(host) === 0 ? certificate.checkHost(host) === undefined : certificate.checkIP(host) === undefined,
   )
@@ -123,7 +123,7 @@ const certificateCheck = (subject: string, pem: string, hosts: readonly string[]
       text: `does not name ${other}, which clients use (${certificate.subjectAltName ?? 'no names'}): get one that does, or correct publicUrl`,
     }
   return days < soonDays
-    ? { state: 'warning', subject, text: `expires in ${days} days: renew it, and reload` }
+    ? { state: 'warning', subject, text: `expires on ${certificate.validTo}: renew it, and reload` }
     : { state: 'ok', subject, text: `valid for ${days} days` }
 }
 

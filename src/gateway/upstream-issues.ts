@@ -295,7 +295,7 @@ const freshnessOf = (response: Seen): UpstreamFreshness => {
 /** Asks the first service of a configuration for its front page. Never throws; ends in bounded time. */
 export const upstreamFreshness = async (config: Config): Promise<UpstreamFreshness> => {
   const [service] = config.services
-  if (service === undefined) return 'unknown'
+  if (service === undefined || targetsOf(service).length === 0) return 'unknown'
   const path = `${withoutRoot(service.upstream.basePath)}/`
   return asking(service, targetsOf(service), config, async ({ ask }) => freshnessOf(await ask(path)))
 }
@@ -376,7 +376,8 @@ const reached = async (service: ServiceConfig, config: Config): Promise<readonly
 /** What the upstream of a service says of itself. Never throws; ends in bounded time. */
 export const upstreamFacts = async (service: ServiceConfig, config: Config): Promise<readonly string[]> => {
   const facts = checksOf(service)?.facts
-  return facts === undefined ? [] : asking(service, targetsOf(service), config, facts)
+  const targets = targetsOf(service)
+  return facts === undefined || targets.length === 0 ? [] : asking(service, targets, config, facts)
 }
 
 /** The same with every server of every service, and with the companions. */

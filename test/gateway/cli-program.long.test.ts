@@ -47,6 +47,12 @@ test('check reports valid and faulty files, in its exit code too', async () => {
   expect(code).toBe(1)
 })
 
+test('doctor ends with its findings for the demo, whose upstreams run only while it does', async () => {
+  const { code, stdout } = await run(['doctor'])
+  expect([0, 1]).toContain(code)
+  expect(stdout).toContain('upstream of plants')
+})
+
 test.each(['dist/main.js', 'build.mjs'])('%s names the Node that it needs in one line', async (program) => {
   const older = `import module from 'node:module'
     Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.4' } })

@@ -98,7 +98,7 @@ describe('trellis doctor names in its first line', () => {
     ],
     [
       'an expired certificate',
-      /^fault +listen\.tls\.cert: has expired on .*: renew it/,
+      /^fault +listen\.tls\.cert: expired on .*: renew it/,
       async () => withPorts({ listen: { port: await freePort(), tls: keyPair('expired') } }),
     ],
     [

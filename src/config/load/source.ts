@@ -125,7 +125,8 @@ const quoteStar = '"*" begins an alias: put the value in quotes'
 /** What to do about frequent faults; others have the words of the parser. */
 const remedies: Readonly<Record<string, string>> = {
   BAD_ALIAS: quoteStar,
-  BLOCK_AS_IMPLICIT_KEY: 'the next line is indented too far, or this value has ": " and must be in quotes',
+  BLOCK_AS_IMPLICIT_KEY:
+    'a value stands where keys are expected: the next line is indented too far, a list entry ("- ") is among keys, or this value has ": " and must be in quotes',
   BAD_SCALAR_START: 'a value that begins with this character must be in quotes',
   DUPLICATE_KEY: 'this key occurs twice in its section',
   MISSING_CHAR: 'a closing quote or bracket is missing',

@@ -30,7 +30,7 @@ const rows: readonly (readonly [mistake: string, text: string, fault: string])[]
   [
     'a key that is indented further than the key before it',
     'listen:\n  port: 80\n   host: a\n',
-    '2:9 : not YAML: the next line is indented too far, or this value has ": " and must be in quotes',
+    '2:9 : not YAML: a value stands where keys are expected: the next line is indented too far, a list entry ("- ") is among keys, or this value has ": " and must be in quotes',
   ],
   [
     'a key of a list that is indented less than the others',

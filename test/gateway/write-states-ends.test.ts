@@ -14,6 +14,7 @@ let version: number
 let commit: Latch
 let sockets: Socket[]
 let writes: Script
+let shown: (target: string) => unknown
 
 const json = { 'Content-Type': 'application/json' }
 const head = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n'
@@ -48,11 +49,12 @@ beforeEach(async () => {
   version = 1
   commit = createLatch()
   sockets = []
+  shown = () => [{ id: version }]
   origin = await startOrigin(
     (request, wire, count) => {
-      const { method, headers } = request
+      const { method, headers, target } = request
       if (method !== 'GET' || headers['upgrade'] !== undefined) return writes(request, wire, count)
-      wire.respond({ headers: json, content: `[{"id":${version}}]` })
+      wire.respond({ headers: json, content: JSON.stringify(shown(target)) })
     },
     { respondsEarly: true },
   )
@@ -123,6 +125,31 @@ test.each(gaveUp)(
     await isQuarantined()
   },
 )
+
+test('ended with 202: its content shows the state before', async () => {
+  const texts = {
+    title: { rendered: 'a' },
+    content: { rendered: 'a', protected: false },
+    guid: { rendered: 'a' },
+  }
+  const head = { slug: 'a', link: 'a', type: 'post', date: '2026-01-01T00:00:00', author: 1, sticky: false }
+  const more = { format: 'standard', template: '', categories: [1], tags: [], ...texts, ...head }
+  const post = (status: string) => ({ id: 3, status, date_gmt: head.date, featured_media: 0, ...more })
+  await start()
+  shown = (target) => (target.endsWith('/3') ? post('draft') : version === 1 ? [] : [post('publish')])
+  writes = (_, wire) => {
+    wire.respond({ status: 202, headers: json, content: JSON.stringify(post('draft')) })
+    return commitLater()
+  }
+  const list = gateway.publicAddress + paths[1]
+  for (const url of [`${list}/3`, list]) await (await fetch(url)).text()
+  expect((await fetch(list)).headers.get('cache-status')).toContain('hit')
+  await fetch(`${list}/3`, { method: 'PUT', headers: json, body: '{"status":"publish"}' })
+  expect((await fetch(list)).headers.get('cache-status')).toContain('unsettled')
+  commit.open()
+  await expect.poll(() => version).toBe(2)
+  expect(await (await fetch(list)).json()).toHaveLength(1)
+})
 
 test('broken off: a response that passes unread since limits.bufferedBytes is full', async () => {
   await start({ limits: { bodyBytes: '16KiB', bufferedBytes: '64KiB' } })

@@ -64,7 +64,9 @@ const writtenBy = (
   const isUnsure = response?.isRepeated === true || receipt?.kind === 'rows'
   if (response === undefined || statusesOfBreakingOff.has(response.status)) return undefined
   if (isUnsure && response.status >= 400) return undefined
-  const content = Buffer.isBuffer(response.content) ? response.content : undefined
+  // What is carried out later is not shown yet.
+  const isDone = response.status !== statusOfAccepting
+  const content = isDone && Buffer.isBuffer(response.content) ? response.content : undefined
   return { ...response, content, created: createdPath(context, response) }
 }
 

@@ -16,13 +16,9 @@ export class ConfigSnapshot {
   constructor(services: readonly Service[]) {
     this.services = services
     this.table = createServiceTable(services, serviceAtHost)
-    // Computed once for each upstream: every write needs them. By the upstream and not by the name of its service: a write may have
-    // begun under an earlier configuration.
+    // Computed once for each upstream: every write needs them.
     this.#sharing = memoizeByObject((servers) =>
-      services.filter(
-        ({ address }) =>
-          address.servers !== servers && address.servers.some((server) => servers.includes(server)),
-      ),
+      services.filter(({ address }) => address.servers.some((server) => servers.includes(server))),
     )
   }
 
@@ -56,10 +52,11 @@ export class ConfigSnapshot {
   /**
    * The other services with one of the servers of a service, whose stored responses a write to it may make stale: a site behind its
    * interface and, for its pages and its administration, behind an open service. Of an open service these are the responses of the
-   * same URLs at the upstream (RFC 9111 §4.4), of the others all.
+   * same URLs at the upstream (RFC 9111 §4.4), of the others all. The service of the same name is one of them if a reload has built it
+   * anew since the write began: its table may be another one.
    */
-  sharing({ address }: Service): readonly Service[] {
-    return this.#newestSnapshot.#sharing(address.servers)
+  sharing({ address, memo }: Service): readonly Service[] {
+    return this.#newestSnapshot.#sharing(address.servers).filter((other) => other.memo !== memo)
   }
 
   /** For one request that writes; undefined where no receipt is to be expected. */

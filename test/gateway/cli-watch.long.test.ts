@@ -32,7 +32,8 @@ type Terms = {
 }
 
 const watching = async (files: () => readonly string[], terms: Terms = {}): Promise<void> => {
-  const { settleMs = soon, pollMs = never, readAfterMs = Date.now(), missingMs = never, reload } = terms
+  // A file of this millisecond is not newer.
+  const { settleMs = soon, pollMs = never, readAfterMs = Date.now() + 1, missingMs = never, reload } = terms
   const watch = watchFiles({ files, settleMs, pollMs, readAfterMs, missingMs }, async () => {
     reloads += 1
     await reload?.()

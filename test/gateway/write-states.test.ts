@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { siteService, startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { createLatch, type Latch } from '../support/latch.ts'
@@ -313,5 +314,24 @@ describe('ended: what it drops is computed at its end, for the newest configurat
     commit.open()
     await response.text()
     for (const path of shown) expect((await read(path))[0]).toBe(two)
+  })
+
+  test('a service that a reload has given another table', async () => {
+    const api = (invalidates: readonly string[]) => ({
+      services: {
+        api: {
+          ...pagesOf({ contract: 'openapi', invalidation: 'structural' }),
+          document: fileURLToPath(new URL('./openapi/structural.yaml', import.meta.url)),
+          resources: [{ operation: 'closeShop', invalidates }],
+        },
+      },
+    })
+    expect(await gateway.put(api([]))).toMatchObject({ kind: 'applied' })
+    const response = await fetch(`${gateway.publicAddress}/shops/1/close`, { method: 'POST' })
+    expect(await gateway.put(api(['/visits/{shop}']))).toMatchObject({ kind: 'applied' })
+    expect((await read('/visits/1'))[0]).toBe(one)
+    commit.open()
+    await response.text()
+    expect((await read('/visits/1'))[0]).toBe(two)
   })
 })

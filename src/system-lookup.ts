@@ -6,8 +6,8 @@ type LookupCallback = Parameters<LookupFunction>[2]
 /**
  * Connections to one name share a running lookup. Each lookup occupies one of two threads (libuv keeps the others free for files),
  * even after its requests have ended, so lookups of one name at a silent name server would block those of all others: of upstreams,
- * Redis, issuers of tokens, receivers of purges and the collector of traces. Results are not cached. The price: a name whose server has recovered is found when the system gives up the running lookup, after some seconds
- * (resolv.conf, timeout and attempts).
+ * Redis, issuers of tokens, receivers of purges and the collector of traces. Results are not cached. The price: a name whose server
+ * has recovered is found when the system gives up the running lookup, after some seconds (resolv.conf, timeout and attempts).
  */
 export const sharedLookup = (lookup: LookupFunction): LookupFunction => {
   const inFlight = new Map<string, LookupCallback[]>()

@@ -81,7 +81,8 @@ export const withinText = (now, before, share) => {
 }
 
 /**
- * What the last columns of the history amount to. Of the times, those of the last column that has any.
+ * What the last columns of the history amount to. Of the times, those that the share of the requests stays within, each taken for as
+ * slow as that share of its column.
  * @param {{ seconds: number, requests: readonly (number | null)[], errors: readonly (number | null)[], hitRatio: readonly (number | null)[], p50: readonly (number | null)[], p99: readonly (number | null)[] }} history
  * @param {number} columns
  */
@@ -90,15 +91,24 @@ export const lately = ({ seconds, requests, errors, hitRatio, p50, p99 }, column
   const sum = (/** @type {readonly (number | null)[]} */ values) =>
     values.reduce((/** @type {number} */ all, value) => all + (value ?? 0), 0)
   const ratios = hitRatio.slice(-columns)
-  const newest = (/** @type {readonly (number | null)[]} */ values) =>
-    values.slice(-columns).findLast((value) => value !== null) ?? undefined
+  const within = (/** @type {readonly (number | null)[]} */ values, /** @type {number} */ share) => {
+    const times = values
+      .slice(-columns)
+      .flatMap((time, at) => (time === null ? [] : [{ time, count: last[at] ?? 0 }]))
+      .sort((a, b) => a.time - b.time)
+    let left = share * sum(times.map(({ count }) => count))
+    return times.find(({ count }) => {
+      left -= count
+      return left <= 0
+    })?.time
+  }
   return {
     asked: sum(last),
     hits: Math.round(sum(last.map((count, at) => (count ?? 0) * (ratios[at] ?? 0)))),
     failed: sum(errors.slice(-columns)),
     seconds: Math.max(1, last.filter((count) => count !== null).length) * seconds,
-    p50: newest(p50),
-    p99: newest(p99),
+    p50: within(p50, 0.5),
+    p99: within(p99, 0.99),
   }
 }
 

@@ -72,8 +72,10 @@ const numbersOf = (now, before, history) => {
     ownMs < shortestMs ? ofHistory(history, 3, half) : between(now.report, before.report, ownMs / 1000, half)
   if (own !== undefined && own.asked > 0) return own
   const up = Math.max(1, Date.now() / 1000 - now.report.startedAt)
+  const sinceStart = 'the time since the start'
   return (
-    ofHistory(history, 360, 'the last hour') ?? between(now.report, undefined, up, 'the time since the start')
+    ofHistory(history, 360, up < 3600 ? sinceStart : 'the last hour') ??
+    between(now.report, undefined, up, sinceStart)
   )
 }
 

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { type ConfigFault, faultText } from '../config/fault.ts'
 import type { ConfigResult } from '../config/load.ts'
+import { countText } from '../http/count-text.ts'
 import { isJsonObject } from '../http/json-text.ts'
 import type { CliPorts, End, TextOutput } from './cli-ports.ts'
 import { colored } from './colors.ts'
@@ -88,7 +89,7 @@ export const faultLines = (
     return `${colored(output, 'place', place)} ${colored(output, 'fault', faultText(fault))}\n`
   })
   const advice = file !== undefined && isMissing(file) ? missingAdvice : ''
-  return `${lines.join('')}${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}\n${advice}`
+  return `${lines.join('')}${countText(faults.length, 'fault')}\n${advice}`
 }
 
 export type Loaded = Extract<ConfigResult, { kind: 'ok' }> & Pick<NamedConfig, 'file'>

@@ -1,5 +1,6 @@
 import type { Config, OpenApiConfig, ServiceConfig } from '../config/config.ts'
 import type { ServiceDrift } from '../gateway/upstream-issues.ts'
+import { countText } from '../http/count-text.ts'
 import type { Difference } from '../service/connection.ts'
 
 /** Replaces control characters, which could drive a terminal: parts of the output come from URLs and upstreams. */
@@ -61,9 +62,7 @@ export const driftText = (reports: readonly ServiceDrift[]): string => {
   )
   const table = lines.length === 0 ? '' : textTable([header, ...lines])
   const isCompared = reports.some(({ outcome }) => outcome.kind === 'compared')
-  const count = isCompared
-    ? `${lines.length} ${lines.length === 1 ? 'difference' : 'differences'}, ${drift.length} of drift\n`
-    : ''
+  const count = isCompared ? `${countText(lines.length, 'difference')}, ${drift.length} of drift\n` : ''
   return printable(`${table}${unread.join('')}${count}`)
 }
 
@@ -75,8 +74,6 @@ export const closingNotice = (delayMs: number, timeoutMs: number): string => {
     delayMs === 0 ? '' : `requests are served for another ${seconds(delayMs)} (drain.delay), then `
   return `: ${delay}those in flight have ${seconds(timeoutMs)} (drain.timeout); a second signal ends it immediately`
 }
-
-export const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 /** JSON for scripts, indented so that people can read it, too. */
 export const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`

@@ -1,6 +1,6 @@
+import { lookup } from 'node:dns/promises'
 import { Deadline } from '../clock.ts'
 import type { ReceiverConfig } from '../config/config.ts'
-import { systemLookup } from '../system-lookup.ts'
 import type { DownstreamEvent, ReceiverStatus } from './events.ts'
 import { causeOf } from './purge-sender.ts'
 import type { ReceiverInstance } from './receiver-instance.ts'
@@ -29,13 +29,10 @@ type ReceiverOptions = {
   readonly report: (event: DownstreamEvent) => void
 }
 
-export const addressesByDns = (hostname: string): Promise<readonly string[]> =>
-  new Promise((resolve, reject) => {
-    systemLookup(hostname.replace(/^\[|\]$/g, ''), { all: true }, (error, found) => {
-      if (error !== null) reject(error)
-      else resolve([...new Set([found].flat().map((one) => (typeof one === 'string' ? one : one.address)))])
-    })
-  })
+export const addressesByDns = async (hostname: string): Promise<readonly string[]> => {
+  const found = await lookup(hostname.replace(/^\[|\]$/g, ''), { all: true })
+  return [...new Set(found.map(({ address }) => address))]
+}
 
 /** DNS has replied that the name does not exist. Any other failure leaves open which instances have it. */
 const isNoSuchName = (error: unknown): boolean => (error as { readonly code?: unknown }).code === 'ENOTFOUND'

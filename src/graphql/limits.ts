@@ -122,7 +122,7 @@ export const excessOf = (document: DocumentNode, limits: DocumentLimits): Refuse
     document,
   )
   if (depth > maxDepth)
-    return refusedDocument('document_too_deep', `Fields may be nested ${maxDepth} levels deep.`)
+    return refusedDocument('document_too_deep', `Fields may be nested at most ${maxDepth} levels deep.`)
   if (aliases > maxAliases)
     return refusedDocument('too_many_aliases', `A document may have ${maxAliases} aliases.`)
   return introspects && !introspection

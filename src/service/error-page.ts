@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { type Placeholder, placeholder } from '../config/error-page.ts'
 import type { GatewayError } from '../errors.ts'
+import { countText } from '../http/count-text.ts'
 
 /** HTML of an error for people; `id`: of the request. */
 export type ErrorPage = (error: GatewayError, id: string) => string
@@ -26,14 +27,12 @@ const messages: Readonly<Record<number, string>> = {
   504: 'The site took too long to answer.',
 }
 
-const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
-
 const wait = (seconds: number): string =>
   seconds < 120
-    ? counted(Math.max(1, seconds), 'second')
+    ? countText(Math.max(1, seconds), 'second')
     : seconds < 7_200
-      ? counted(Math.ceil(seconds / 60), 'minute')
-      : counted(Math.ceil(seconds / 3_600), 'hour')
+      ? countText(Math.ceil(seconds / 60), 'minute')
+      : countText(Math.ceil(seconds / 3_600), 'hour')
 
 const retryText = ({ retryAfterSeconds, facts }: GatewayError): string => {
   if (retryAfterSeconds !== undefined) return `Please try again in ${wait(retryAfterSeconds)}.`

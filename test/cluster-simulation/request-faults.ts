@@ -14,8 +14,8 @@ export const requestFaults: readonly ProtocolFault[] = [
   ),
   of('exchange/config-snapshot.ts')(
     'graphql: a mutation does not reach the other service',
-    'address.servers !== servers && address.servers',
-    'address.servers === servers && address.servers',
+    'filter((other) => other.memo !== memo)',
+    'filter((other) => other.memo === memo)',
   ),
   of('graphql/meaning.ts')(
     'graphql: variables are not part of the key',

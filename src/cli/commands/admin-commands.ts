@@ -1,10 +1,11 @@
 import type { BuildChanges, WarmResponse } from '../../admin/operator.ts'
 import type { StatusReport } from '../../admin/status-report.ts'
+import { countText } from '../../http/count-text.ts'
 import { parsedJson } from '../../http/json-text.ts'
 import type { AdminAddress } from '../admin-address.ts'
 import type { ExitReason, TextOutput } from '../cli-ports.ts'
 import type { PurgeOptions } from '../options.ts'
-import { countText, jsonText, printable, textTable } from '../texts.ts'
+import { jsonText, printable, textTable } from '../texts.ts'
 
 export type AdminCommand = {
   readonly stdout: TextOutput

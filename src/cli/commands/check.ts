@@ -1,6 +1,7 @@
 import type { Config } from '../../config/config.ts'
 import type { ConfigFault } from '../../config/fault.ts'
 import type { UpstreamIssue } from '../../gateway/upstream-issues.ts'
+import { countText } from '../../http/count-text.ts'
 import type { CliPorts, ExitReason } from '../cli-ports.ts'
 import { colored } from '../colors.ts'
 import type { JsonOption } from '../options.ts'
@@ -44,8 +45,7 @@ export const check = async (
   }
   ports.stdout.write(await warningLines(loaded, ports.stdout))
   ports.stdout.write(hintLines(hints, configName(file)))
-  const { length } = config.services
-  const services = length === 1 ? '1 service' : `${length} services`
+  const services = countText(config.services.length, 'service')
   ports.stdout.write(
     `${configName(file)}: ${colored(ports.stdout, 'ok', 'valid')}, ${services}, hash ${hash}\n`,
   )

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { checkConfig } from '../../gateway/load-config.ts'
+import { countText } from '../../http/count-text.ts'
 import type { CliPorts, ExitReason } from '../cli-ports.ts'
 import {
   anyResponseHealth,
@@ -11,7 +12,7 @@ import {
   quoted,
   readDocument,
 } from '../document-config.ts'
-import { countText, printable } from '../texts.ts'
+import { printable } from '../texts.ts'
 import { readUpstream, type UpstreamUrl } from '../upstream-url.ts'
 import { firstHit } from './first-hit.ts'
 import { siteHints, wordpressLines } from './init-wordpress.ts'

@@ -1,4 +1,5 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
+import { countText } from '../../http/count-text.ts'
 
 export type SchemaFault = {
   /** JSON Pointer into the value. */
@@ -12,6 +13,7 @@ export type SchemaFault = {
 export const maxFaults = 20
 
 const limitOf = ({ params }: ErrorObject): string => String((params as { limit?: unknown }).limit)
+const sizeOf = (error: ErrorObject, noun: string): string => countText(Number(limitOf(error)), noun)
 
 /** Texts for the keywords. They repeat the document, never the request. */
 const details: Readonly<Record<string, (error: ErrorObject) => string>> = {
@@ -26,18 +28,18 @@ const details: Readonly<Record<string, (error: ErrorObject) => string>> = {
   maximum: (error) => `must be at most ${limitOf(error)}`,
   exclusiveMinimum: (error) => `must be more than ${limitOf(error)}`,
   exclusiveMaximum: (error) => `must be less than ${limitOf(error)}`,
-  minLength: (error) => `must have at least ${limitOf(error)} characters`,
-  maxLength: (error) => `must have at most ${limitOf(error)} characters`,
-  minItems: (error) => `must have at least ${limitOf(error)} items`,
-  maxItems: (error) => `must have at most ${limitOf(error)} items`,
-  minProperties: (error) => `must have at least ${limitOf(error)} members`,
-  maxProperties: (error) => `must have at most ${limitOf(error)} members`,
+  minLength: (error) => `must have at least ${sizeOf(error, 'character')}`,
+  maxLength: (error) => `must have at most ${sizeOf(error, 'character')}`,
+  minItems: (error) => `must have at least ${sizeOf(error, 'item')}`,
+  maxItems: (error) => `must have at most ${sizeOf(error, 'item')}`,
+  minProperties: (error) => `must have at least ${sizeOf(error, 'member')}`,
+  maxProperties: (error) => `must have at most ${sizeOf(error, 'member')}`,
   multipleOf: ({ params }) => `must be a multiple of ${(params as { multipleOf: number }).multipleOf}`,
   uniqueItems: () => 'must not repeat an item',
   pattern: () => 'does not match the pattern',
   format: ({ params }) => `is not a valid ${(params as { format: string }).format}`,
   integerBounds: () => 'is outside the bounds of the integer',
-  items: (error) => `must have at most ${limitOf(error)} items`,
+  items: (error) => `must have at most ${sizeOf(error, 'item')}`,
   unevaluatedItems: () => 'has an item that is not declared',
   contains: () => 'has too few or too many items of a required form',
   propertyNames: () => 'has a member whose name does not fit',

@@ -1,5 +1,6 @@
 import type { LookupFunction } from 'node:net'
 import { type Client, Pool } from 'undici'
+import { countText } from '../../http/count-text.ts'
 import type { CheckResult, TargetState, UpstreamEvent } from '../events.ts'
 import type { UpstreamOptions } from '../options.ts'
 import { AgingClient, createConnector } from './connector.ts'
@@ -88,8 +89,6 @@ const fewestOutstanding = (
   return best
 }
 
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
-
 /** Builds the targets with one connection pool each; the caller closes the pools. */
 export class Targets {
   readonly #report: (event: UpstreamEvent) => void
@@ -156,7 +155,7 @@ export class Targets {
     const before = target.health
     target.health = afterFailure(before, nowMs, this.#options.eject, this.#mayLeave(target))
     const failures = before.state === 'healthy' ? before.failures + 1 : 1
-    this.#settle(target, `${counted(failures, 'request')} failed consecutively, the last one: ${what}`)
+    this.#settle(target, `${countText(failures, 'request')} failed consecutively, the last one: ${what}`)
   }
 
   abandoned({ target, trial }: Choice, nowMs: number): void {
@@ -176,8 +175,8 @@ export class Targets {
     this.#settle(
       target,
       passed
-        ? `${counted(wasFailing ? health.recoverAfter : 1, 'check')} passed consecutively`
-        : `${cause}; ${counted(failing ? health.failAfter : 1, 'check')} failed consecutively`,
+        ? `${countText(wasFailing ? health.recoverAfter : 1, 'check')} passed consecutively`
+        : `${cause}; ${countText(failing ? health.failAfter : 1, 'check')} failed consecutively`,
     )
   }
 

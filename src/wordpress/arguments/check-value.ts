@@ -1,10 +1,11 @@
+import { countText } from '../../http/count-text.ts'
 import { ownMember } from '../../http/json-text.ts'
 import { memoizeByObject } from '../../http/memo.ts'
 import type { ArgumentSchema, JsonTypeName } from '../../service/row.ts'
 import { matchAnyOf, matchOneOf, type SchemaMatch } from './combining.ts'
 import { asList, entriesOf, hasMember, isContainer, memberOf, namesOf, PhpArray } from './php-query.ts'
 import { booleanOf, compilePattern, formats, isIntegral, numberOf, scalarOf, typeFor } from './scalars.ts'
-import { countOf, type Issue, issueOf, listInWords, wrongType } from './site-errors.ts'
+import { type Issue, issueOf, listInWords, wrongType } from './site-errors.ts'
 
 type Bounds = Pick<ArgumentSchema, 'minimum' | 'maximum' | 'exclusiveMinimum' | 'exclusiveMaximum'>
 
@@ -55,10 +56,10 @@ const characters = (text: string): number => (surrogates.test(text) ? [...text].
 const checkLength = (text: string, schema: ArgumentSchema, path: string): Issue | undefined => {
   const { minLength, maxLength } = schema
   if (minLength !== undefined && characters(text) < minLength) {
-    return issueOf('rest_too_short', `${path} must be at least ${countOf(minLength, 'character')} long.`)
+    return issueOf('rest_too_short', `${path} must be at least ${countText(minLength, 'character')} long.`)
   }
   if (maxLength !== undefined && characters(text) > maxLength) {
-    return issueOf('rest_too_long', `${path} must be at most ${countOf(maxLength, 'character')} long.`)
+    return issueOf('rest_too_long', `${path} must be at most ${countText(maxLength, 'character')} long.`)
   }
   return undefined
 }
@@ -132,10 +133,10 @@ const checkArray = (value: unknown, schema: ArgumentSchema, path: string): Issue
   const issue = items === undefined ? undefined : checkItems(bounded(list, maxItems), items, path)
   if (issue !== undefined) return issue
   if (minItems !== undefined && list.length < minItems) {
-    return issueOf('rest_too_few_items', `${path} must contain at least ${countOf(minItems, 'item')}.`)
+    return issueOf('rest_too_few_items', `${path} must contain at least ${countText(minItems, 'item')}.`)
   }
   if (maxItems !== undefined && list.length > maxItems) {
-    return issueOf('rest_too_many_items', `${path} must contain at most ${countOf(maxItems, 'item')}.`)
+    return issueOf('rest_too_many_items', `${path} must contain at most ${countText(maxItems, 'item')}.`)
   }
   if (schema.uniqueItems === true && !allDistinct(list)) {
     return issueOf('rest_duplicate_items', `${path} has duplicate items.`)
@@ -177,7 +178,7 @@ const checkProperty = (
   return typeof additional === 'object' ? checkValue(value, additional, `${path}[${name}]`) : undefined
 }
 
-const properties = (count: number): string => countOf(count, 'property', 'properties')
+const properties = (count: number): string => countText(count, 'property', 'properties')
 
 const checkPropertyCount = (container: object, schema: ArgumentSchema, path: string): Issue | undefined => {
   const { minProperties, maxProperties } = schema

@@ -25,10 +25,6 @@ export const listInWords = (words: readonly string[]): string => {
   return `${words.slice(0, -1).join(', ')}, and ${words.at(-1)}`
 }
 
-/** "1 item", "1,000 items". */
-export const countOf = (count: number, noun: string, plural = `${noun}s`): string =>
-  `${count.toLocaleString('en-US')} ${count === 1 ? noun : plural}`
-
 const refusal = (
   status: number,
   code: string,

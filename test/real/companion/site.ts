@@ -73,7 +73,8 @@ export function runPhp(
 ): Promise<PhpOutcome> {
   return new Promise((resolve) => {
     const env = { ...process.env, ...settings }
-    const settingsOfPhp = [...withOnly(...extensions), '-d', 'log_errors=0']
+    // Without a php.ini memory is limited.
+    const settingsOfPhp = [...withOnly(...extensions), '-d', 'memory_limit=-1', '-d', 'log_errors=0']
     // Which functions a setting disables is compiled into a file.
     const cache = flags.length === 0 ? compiledOf(site) : []
     const args = [...settingsOfPhp, ...cache, ...flags, runner, site, code]

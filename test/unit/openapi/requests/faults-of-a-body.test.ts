@@ -145,7 +145,7 @@ describe('a refusal names every fault of a body', () => {
       'more items than are described',
       { type: 'array', prefixItems: [{ type: 'integer' }], items: false },
       ['x', 2],
-      ['#/0 must be integer', '# must have at most 1 items'],
+      ['#/0 must be integer', '# must have at most 1 item'],
     ],
   ])('%s', (_, schema, value, expected) => {
     const faults = faultsOf(withSchema(schema), JSON.stringify(value))
@@ -182,7 +182,7 @@ describe('a refusal names every fault of a body', () => {
     expect(faultsOf(document, 'a=x&b=y&c=zz&d=w', type)).toEqual([
       '#/a must be integer',
       '#/b must be boolean',
-      '#/c must have at most 1 characters',
+      '#/c must have at most 1 character',
       '#/d must be integer',
     ])
     const many = Array.from({ length: 9_000 }, (_, at) => `x${at}=y`).join('&')
